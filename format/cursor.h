@@ -21,11 +21,11 @@ struct MergeReport {
   std::uint64_t events = 0;             // emitted, `implied` ones not counted
   std::uint64_t contradictions = 0;     // acquires of an address that nobody had released
   std::uint64_t repairs = 0;            // events held back behind the one they must follow
-  std::uint64_t unknown_releases = 0;   // releases (and reallocs) of addresses not live
+  std::uint64_t unknown_releases = 0;   // releases (and reallocs) of addresses not live, unexplained
   std::uint64_t open_reallocs = 0;      // begun, never ended
   std::uint64_t gaps = 0;               // places where the recorder dropped events
   std::uint64_t lost_events = 0;        // how many events the gaps and missing blocks held (known part)
-  std::uint64_t implied_by_damage = 0;  // implied releases put down to gaps, damage or the cut
+  std::uint64_t implied_by_damage = 0;  // implied and unknown releases put down to gaps, damage or the cut
   std::uint64_t late_events = 0;        // published so late that their stamp was moved forward
   friend bool operator==(const MergeReport&, const MergeReport&) = default;
 };

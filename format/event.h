@@ -98,7 +98,7 @@ enum class EventFlag : std::uint16_t {
   in_place = 1 << 5,         // realloc that returned its argument
   freeing_realloc = 1 << 6,  // realloc(p, 0) that returned null and freed p
   unfinished = 1 << 7,       // realloc that had begun when the program died; the old object lives on
-  cut = 1 << 8,              // `implied` because the tape is damaged or cut there, not contradictory
+  cut = 1 << 8,              // `implied` or `unknown_release` because the tape is damaged or cut there
 };
 
 struct Event {
