@@ -20,7 +20,7 @@ namespace heaptape::format {
 // What is missing from a tape; all zero for a sound one.
 struct Damage {
   bool truncated = false;            // no footer, or an incomplete last block
-  std::uint64_t bad_blocks = 0;      // runs of bytes that are no whole block
+  std::uint64_t bad_blocks = 0;      // runs of bytes that are no whole block of this tape
   std::uint64_t skipped_bytes = 0;   // in those runs
   std::uint64_t missing_blocks = 0;  // by sequence numbers
   std::uint64_t missing_events = 0;  // by the threads' event numbers, as far as they tell
@@ -31,7 +31,7 @@ struct Damage {
 // Everything but the events.
 struct TapeInfo {
   TapeHeader header;
-  std::vector<ThreadInfo> threads;  // by index
+  std::vector<ThreadInfo> threads;  // sorted by index; every thread with events is there
   std::vector<ModuleInfo> modules;
   std::vector<ResidentSample> resident;
   std::vector<Gap> gaps;
@@ -44,9 +44,16 @@ struct TapeInfo {
   bool index_rebuilt = false;  // the index was missing or wrong; found by one scan
 };
 
+enum class Verify {
+  whole,  // read and check all of the tape: the damage report is complete
+  index,  // trust the index where there is one: fast on a large tape; damage shows up as an error
+          // of the cursor that meets it
+};
+
 class TapeReader {
  public:
-  [[nodiscard]] static Result<TapeReader> open(const std::filesystem::path& path);
+  [[nodiscard]] static Result<TapeReader> open(const std::filesystem::path& path,
+                                               Verify verify = Verify::whole);
 
   TapeReader(TapeReader&&) noexcept;
   TapeReader& operator=(TapeReader&&) noexcept;

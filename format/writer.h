@@ -2,8 +2,8 @@
 //
 // Guarantees: a block is handed to the kernel in one write; a process killed between blocks leaves
 // a tape that reads to its last whole block. Nothing is buffered but the events of blocks that are
-// not full yet, and `watermark` flushes those. Not thread-safe; one writer owns one file, which
-// must not exist under another writer. A failed write is returned, and the writer stays failed.
+// not full yet (16 blocks' worth over all threads), and `watermark` flushes those. Not thread-safe; one
+// writer owns one file, which no other writer may hold. A failure is returned, and the writer stays failed.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,16 @@
 
 namespace heaptape::format {
 
+struct WriterOptions {
+  int zstd_level = 1;                        // 0: not compressed
+  std::uint32_t events_per_block = 1 << 14;  // at most; 1 to `max_events_per_block`
+};
+
 class TapeWriter {
  public:
-  // Creates (or truncates) `path` and writes the header block.
-  [[nodiscard]] static Result<TapeWriter> create(const std::filesystem::path& path, const TapeHeader& header);
+  // Creates (or truncates) `path`, a regular file, and writes the header block.
+  [[nodiscard]] static Result<TapeWriter> create(const std::filesystem::path& path, const TapeHeader& header,
+                                                 const WriterOptions& options = {});
 
   TapeWriter(TapeWriter&&) noexcept;
   TapeWriter& operator=(TapeWriter&&) noexcept;

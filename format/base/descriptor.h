@@ -25,6 +25,8 @@ class Descriptor {
 
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+  // Closes now; 0 or -1 with errno, for those who must know. Empty in either case.
+  [[nodiscard]] int close() noexcept { return fd_ < 0 ? 0 : ::close(std::exchange(fd_, -1)); }
   void reset() noexcept {
     if (fd_ >= 0) {
       ::close(fd_);
