@@ -7,7 +7,8 @@ namespace heaptape::replayer::engine {
 bool load_candidate(const CandidateSetup& setup, Candidate& candidate) noexcept {
   const EngineRequest& request = setup.request;
   if (request.candidate != CandidateKind::builtin && request.tunables[0] != '\0') {
-    setup.message << request.name << ": tunables are for built-in heaps; give others theirs by the environment";
+    setup.message << request.name
+                  << ": tunables are for built-in heaps; give others theirs by the environment";
     return false;
   }
   switch (request.candidate) {

@@ -21,7 +21,7 @@ struct Candidate {
   void* (*realloc)(void* block, std::size_t size_bytes) = nullptr;
   void (*free)(void* block) = nullptr;
   std::size_t (*usable)(void* block) = nullptr;  // may be missing
-  void (*mark)(int running) = nullptr;           // heaptape_mark(1) at the start, (0) at the end; may be missing
+  void (*mark)(int running) = nullptr;  // heaptape_mark(1) at the start, (0) at the end; may be missing
 };
 
 // What the tape will ask for, known from one pass over the plan.

@@ -33,7 +33,8 @@ bool load_null(const CandidateSetup& setup, Candidate& candidate) noexcept {
   const bool whole_blocks = setup.request.touch == TouchMode::pages || setup.request.touch == TouchMode::all;
   const std::size_t needed = round_up(whole_blocks ? setup.plan.largest_request_bytes + 1 : 1, page_bytes);
   std::size_t chunk = page_bytes;
-  while (chunk < needed && (chunk < usual_chunk_bytes || needed / chunk * threads > most_mappings)) chunk *= 2;
+  while (chunk < needed && (chunk < usual_chunk_bytes || needed / chunk * threads > most_mappings))
+    chunk *= 2;
   // Both are powers of two: the larger one divides the stride, and so do both.
   scratch_stride = round_up(needed, chunk > alignment ? chunk : alignment);
   scratch = setup.memory.make_windows(threads, scratch_stride, chunk, alignment);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <initializer_list>
 
 #include "replayer/engine/candidate.h"
 #include "replayer/engine/purge.h"
@@ -59,9 +60,11 @@ bool same_library(const char* file, const char* wanted) noexcept {
 void describe_version(void* library, Text& version) noexcept {
   if (auto* const mi = symbol<int()>(library, "mi_version"); mi != nullptr) {
     version << "mimalloc " << static_cast<std::uint64_t>(mi());
-  } else if (auto* const tc = symbol<const char*(int*, int*, const char**)>(library, "tc_version"); tc != nullptr) {
+  } else if (auto* const tc = symbol<const char*(int*, int*, const char**)>(library, "tc_version");
+             tc != nullptr) {
     version << "tcmalloc " << tc(nullptr, nullptr, nullptr);
-  } else if (auto* const je = symbol<int(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
+  } else if (auto* const je =
+                 symbol<int(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
              je != nullptr) {
     const char* text = nullptr;
     std::size_t bytes = sizeof text;
@@ -78,7 +81,8 @@ void describe_version(void* library, Text& version) noexcept {
 // Fills the table from PREFIX + name in `library`.
 bool fill(const CandidateSetup& setup, void* library, const char* prefix, Candidate& candidate) noexcept {
   const auto lacks = [&](const char* name) {
-    setup.message << setup.request.name << ": there is no function " << prefix << name << "; is the prefix right?";
+    setup.message << setup.request.name << ": there is no function " << prefix << name
+                  << "; is the prefix right?";
     return false;
   };
   candidate.malloc = symbol<Malloc>(library, prefix, "malloc");
@@ -117,8 +121,9 @@ bool load_process(const CandidateSetup& setup, Candidate& candidate) noexcept {
   const char* const wanted = replaced ? setup.request.library : "libc.so.6";
   const char* const file = file_of(::dlsym(RTLD_DEFAULT, "malloc"));
   if (!same_library(file, wanted)) {
-    setup.message << setup.request.name << ": malloc comes from " << (file == nullptr ? "nowhere" : file) << ", not from "
-                  << wanted << (replaced ? "; was it preloaded, and does it replace malloc?" : "; unset LD_PRELOAD");
+    setup.message << setup.request.name << ": malloc comes from " << (file == nullptr ? "nowhere" : file)
+                  << ", not from " << wanted
+                  << (replaced ? "; was it preloaded, and does it replace malloc?" : "; unset LD_PRELOAD");
     return false;
   }
   if (!fill(setup, RTLD_DEFAULT, "", candidate)) return false;
@@ -139,8 +144,8 @@ bool load_library(const CandidateSetup& setup, Candidate& candidate) noexcept {
   // Without a prefix the C library's malloc would be found behind a library that has none.
   const char* const file = file_of(std::bit_cast<const void*>(candidate.malloc));
   if (request.prefix[0] == '\0' && !same_library(file, request.library)) {
-    setup.message << request.name << ": malloc comes from " << (file == nullptr ? "nowhere" : file) << ", not from "
-                  << request.library << "; give prefix=";
+    setup.message << request.name << ": malloc comes from " << (file == nullptr ? "nowhere" : file)
+                  << ", not from " << request.library << "; give prefix=";
     return false;
   }
   describe_version(library, setup.version);

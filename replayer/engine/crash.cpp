@@ -21,14 +21,18 @@ void on_crash(int signal, siginfo_t* info, void*) {
   Text message(crash_result->message, sizeof crash_result->message);
   message << "signal " << static_cast<std::uint64_t>(signal);
   if (signal == SIGSEGV || signal == SIGBUS)
-    message << " at address " << "", message.hex(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    message << " at address "
+            << "",
+        message.hex(reinterpret_cast<std::uintptr_t>(info->si_addr));
   const Lane* const lane = crash_lane;
   if (lane == nullptr) {
     message << " outside of the replay's threads";
   } else if (lane->current != nullptr) {
-    message << " in op " << static_cast<std::uint64_t>(lane->current - crash_ops) << " of the plan, thread " << lane->thread;
+    message << " in op " << static_cast<std::uint64_t>(lane->current - crash_ops) << " of the plan, thread "
+            << lane->thread;
   } else {
-    message << " in thread " << lane->thread << " at or after op " << static_cast<std::uint64_t>(lane->next - crash_ops);
+    message << " in thread " << lane->thread << " at or after op "
+            << static_cast<std::uint64_t>(lane->next - crash_ops);
   }
   // The handler was installed for one signal; the second takes the usual course.
   ::raise(signal);

@@ -102,7 +102,8 @@ void FootprintReader::for_each_line(int fd, Line&& line) noexcept {
     const std::size_t filled = kept + static_cast<std::size_t>(got);
     text_[filled] = '\0';
     char* begin = text_;
-    while (char* const newline = static_cast<char*>(std::memchr(begin, '\n', filled - static_cast<std::size_t>(begin - text_)))) {
+    while (char* const newline = static_cast<char*>(
+               std::memchr(begin, '\n', filled - static_cast<std::size_t>(begin - text_)))) {
       *newline = '\0';
       line(static_cast<const char*>(begin));
       begin = newline + 1;
@@ -134,8 +135,8 @@ bool FootprintReader::parse_area(const char* line, Area& area) const noexcept {
                         starts_with(name, "/dev/shm/") || starts_with(name, "/SYSV");
     area.counted = memory && !own_.owns(area.begin, area.end);
   } else {
-    area.counted =
-        *name == '\0' || starts_with(name, "[heap]") || starts_with(name, "[anon") || starts_with(name, "/dev/zero");
+    area.counted = *name == '\0' || starts_with(name, "[heap]") || starts_with(name, "[anon") ||
+                   starts_with(name, "/dev/zero");
   }
   area.committed = area.counted && !area.shared && readable && writable;
   return true;
@@ -207,7 +208,8 @@ std::uint64_t FootprintReader::scan_bytes(std::uintptr_t begin, std::uintptr_t e
 std::uint64_t FootprintReader::core_bytes(std::uintptr_t begin, std::uintptr_t end) noexcept {
   std::uint64_t pages = 0;
   while (begin < end) {
-    const std::size_t part = end - begin < scratch_bytes * page_bytes ? end - begin : scratch_bytes * page_bytes;
+    const std::size_t part =
+        end - begin < scratch_bytes * page_bytes ? end - begin : scratch_bytes * page_bytes;
     if (::mincore(reinterpret_cast<void*>(begin), part, scratch_) == 0) {
       for (std::size_t i = 0; i < part / page_bytes; ++i) pages += scratch_[i] & 1U;
     }

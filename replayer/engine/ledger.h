@@ -88,7 +88,8 @@ class Ledger {
   // Placements count relative to the first block, so that the same layout elsewhere is the same.
   void place(std::uintptr_t address) noexcept {
     if (base_ == 0) base_ = address;
-    placement_digest_ = mix(mix(placement_digest_, op_index_), address == 0 ? ~std::uint64_t{0} : address - base_);
+    placement_digest_ =
+        mix(mix(placement_digest_, op_index_), address == 0 ? ~std::uint64_t{0} : address - base_);
   }
 
   SlotSizes* sizes_;

@@ -42,7 +42,8 @@ alignas(ReplayRun) constinit char replay_place[sizeof(ReplayRun)] = {};
 EngineStatus run(int plan_fd, const EngineRequest& request, EngineResult& result, InstantResult* instants,
                  Text& message) noexcept {
   const std::size_t plan_bytes = size_of(plan_fd);
-  const void* const plan_block = plan_bytes == 0 ? nullptr : engine.memory.map_file(plan_fd, plan_bytes, false);
+  const void* const plan_block =
+      plan_bytes == 0 ? nullptr : engine.memory.map_file(plan_fd, plan_bytes, false);
   if (plan_block == nullptr) {
     message << "plan: cannot map descriptor " << static_cast<std::uint64_t>(plan_fd);
     return EngineStatus::bad_plan;
@@ -56,8 +57,8 @@ EngineStatus run(int plan_fd, const EngineRequest& request, EngineResult& result
                              .message = message,
                              .version = version};
   if (!load_candidate(setup, engine.candidate)) return EngineStatus::refused;
-  auto* const replay = new (replay_place)
-      ReplayRun(request, engine.plan, engine.candidate, engine.memory, result, instants);
+  auto* const replay =
+      new (replay_place) ReplayRun(request, engine.plan, engine.candidate, engine.memory, result, instants);
   touch_static_memory();
   report_crashes_in(result);
   if (!replay->prepare(message)) return EngineStatus::refused;

@@ -5,7 +5,8 @@ namespace heaptape::replayer::engine {
 namespace {
 
 template <class Element>
-bool find(const PlanHeader& header, std::uint64_t offset, std::uint64_t count, const Element*& elements) noexcept {
+bool find(const PlanHeader& header, std::uint64_t offset, std::uint64_t count,
+          const Element*& elements) noexcept {
   if (offset % alignof(Element) != 0 || offset > header.total_bytes) return false;
   if (count > (header.total_bytes - offset) / sizeof(Element)) return false;
   elements = reinterpret_cast<const Element*>(reinterpret_cast<const char*>(&header) + offset);

@@ -240,7 +240,8 @@ void ReplayRun::sum_up(std::uint64_t begin_ns) noexcept {
     result_.waits += lane.waiting.waits;
     result_.waited_ns += lane.waiting.waited_ns;
     result_.ops_executed += static_cast<std::uint64_t>(lane.next - lane.begin);
-    if (plan_.header->order == Order::deps) digest = mix(mix(digest, lane.digest), static_cast<std::uint64_t>(lane.next - lane.begin));
+    if (plan_.header->order == Order::deps)
+      digest = mix(mix(digest, lane.digest), static_cast<std::uint64_t>(lane.next - lane.begin));
   }
   result_.ops_executed -= plan_.header->wait_count;
   result_.elapsed_ns = end_ns - begin_ns;

@@ -11,7 +11,7 @@ template <class Observer>
 using RunOps = void (*)(const Replay&, Lane&, Observer&, const PlanOp* op, const PlanOp* end) noexcept;
 
 [[nodiscard]] RunOps<NoObserver> timed_loop(TouchMode touch, Order order) noexcept;
-[[nodiscard]] RunOps<Ledger> space_loop(TouchMode touch) noexcept;             // serial, total
+[[nodiscard]] RunOps<Ledger> space_loop(TouchMode touch) noexcept;           // serial, total
 [[nodiscard]] RunOps<SlotLedger> space_deps_loop(TouchMode touch) noexcept;  // deps
 
 }  // namespace heaptape::replayer::engine

@@ -31,8 +31,8 @@ bool set_huge_pages(HugePages wanted, Text& message) noexcept {
   ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
   const bool always = wanted == HugePages::always;
   if (system_setting_is(always ? "[always]" : "[madvise]")) return true;
-  message << "huge pages: the system is not set to " << (always ? "always" : "madvise") << "; write that word into "
-          << huge_page_setting << " first";
+  message << "huge pages: the system is not set to " << (always ? "always" : "madvise")
+          << "; write that word into " << huge_page_setting << " first";
   return false;
 }
 

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 
 #include <bit>
+#include <cstddef>
+#include <initializer_list>
 
 namespace heaptape::replayer::engine {
 

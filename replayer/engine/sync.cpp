@@ -32,9 +32,8 @@ void relax() noexcept {
 }  // namespace
 
 void prepare_waiting() noexcept {
-  has_membarrier.store(
-      ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0,
-      std::memory_order_relaxed);
+  has_membarrier.store(::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0,
+                       std::memory_order_relaxed);
 }
 
 std::uint64_t now_ns() noexcept {
@@ -44,8 +43,10 @@ std::uint64_t now_ns() noexcept {
 }
 
 void futex_sleep(const void* word, std::uint32_t while_equal, std::uint32_t at_most_ms) noexcept {
-  const timespec timeout{.tv_sec = at_most_ms / 1000, .tv_nsec = static_cast<long>(at_most_ms % 1000) * 1'000'000};
-  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_equal, at_most_ms == 0 ? nullptr : &timeout, nullptr, 0);
+  const timespec timeout{.tv_sec = at_most_ms / 1000,
+                         .tv_nsec = static_cast<long>(at_most_ms % 1000) * 1'000'000};
+  ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_equal, at_most_ms == 0 ? nullptr : &timeout, nullptr,
+            0);
 }
 
 void futex_wake_all(const void* word) noexcept {
