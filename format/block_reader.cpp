@@ -45,8 +45,7 @@ Result<RecordedBlock> BlockReader::read_recorded(const BlockPlace& place, Record
   return block;
 }
 
-Result<PackedBlock> BlockReader::read_packed(const BlockPlace& place, PackedDecoder& decoder,
-                                             std::vector<Event>& events) {
+Result<PackedBlock> BlockReader::read_packed(const BlockPlace& place, PackedDecoder& decoder) {
   const auto payload = read(place);
   if (!payload) {
     return Failure(payload.error());
@@ -55,8 +54,8 @@ Result<PackedBlock> BlockReader::read_packed(const BlockPlace& place, PackedDeco
   if (!block) {
     return located(place, block.error());
   }
-  if (auto decoded = decoder.decode(*block, events); !decoded) {
-    return located(place, decoded.error());
+  if (auto started = decoder.start(*block); !started) {
+    return located(place, started.error());
   }
   return block;
 }

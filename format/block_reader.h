@@ -23,8 +23,8 @@ class BlockReader {
   // The events of a block, and what it says of them.
   [[nodiscard]] Result<RecordedBlock> read_recorded(const BlockPlace& place, RecordedDecoder& decoder,
                                                     std::vector<RecordedEvent>& events);
-  [[nodiscard]] Result<PackedBlock> read_packed(const BlockPlace& place, PackedDecoder& decoder,
-                                                std::vector<Event>& events);
+  // Begins a block of packed events; its payload stays until the next call.
+  [[nodiscard]] Result<PackedBlock> read_packed(const BlockPlace& place, PackedDecoder& decoder);
   // `error` with file and byte in front.
   [[nodiscard]] Failure located(const BlockPlace& place, Error error) const;
 

@@ -165,6 +165,20 @@ void ContentsBuilder::take_unread(const BlockPlace& place, const IndexEntry& ent
   ++contents_.info.blocks;
 }
 
+// What was missing from the source is missing here.
+void ContentsBuilder::add_source_damage() {
+  const FooterBlock::SourceDamage& source = footer_->source_damage;
+  Damage& all = damage();
+  all.truncated = all.truncated || source.truncated;
+  all.bad_blocks += source.bad_blocks;
+  all.skipped_bytes += source.skipped_bytes;
+  all.missing_blocks += source.missing_blocks;
+  all.missing_events += source.missing_events;
+  if (source.truncated || source.bad_blocks != 0 || source.missing_blocks != 0) {
+    all.notes.emplace_back("the tape that this one was packed from was damaged or cut");
+  }
+}
+
 TapeContents ContentsBuilder::finish() {
   TapeInfo& info = contents_.info;
   const bool packed = info.header.form == TapeForm::packed;
@@ -174,12 +188,16 @@ TapeContents ContentsBuilder::finish() {
     info.damage.bad_blocks += 1;
   }
   info.events = packed ? packed_events_ : recorded_events_;
+  contents_.damaged = info.damage.any();
   if (footer_) {
     info.footer = footer_->footer;
     contents_.merged = footer_->merged;
+    contents_.has_footer = true;
     if (footer_->footer.events > info.events) {
       info.damage.missing_events = std::max(info.damage.missing_events, footer_->footer.events - info.events);
+      contents_.damaged = true;
     }
+    add_source_damage();
   }
   for (const auto& [thread, next] : next_of_thread_) {
     threads_.try_emplace(thread, ThreadInfo{ThreadIndex{thread}, 0, 0, 0, {}});

@@ -36,6 +36,7 @@ class ContentsBuilder {
   [[nodiscard]] Result<void> take_header(PayloadView payload);
   [[nodiscard]] Result<void> take_recorded(PayloadView payload);
   [[nodiscard]] Result<void> take_packed(PayloadView payload);
+  void add_source_damage();
 
   TapeContents contents_;
   std::optional<FooterBlock> footer_;

@@ -246,6 +246,12 @@ void encode_footer(const FooterBlock& footer, Payload& out) {
     merge.setImpliedByDamage(from.implied_by_damage);
     merge.setLateEvents(from.late_events);
   }
+  auto damage = root.initSourceDamage();
+  damage.setTruncated(footer.source_damage.truncated);
+  damage.setBadBlocks(footer.source_damage.bad_blocks);
+  damage.setSkippedBytes(footer.source_damage.skipped_bytes);
+  damage.setMissingBlocks(footer.source_damage.missing_blocks);
+  damage.setMissingEvents(footer.source_damage.missing_events);
   finish(message, out);
 }
 
@@ -397,6 +403,9 @@ Result<FooterBlock> decode_footer(PayloadView payload) {
                              root.getLostThreads()};
     block.blocks = root.getBlocks();
     block.index = column(root.getIndex());
+    const auto damage = root.getSourceDamage();
+    block.source_damage = {damage.getTruncated(), damage.getBadBlocks(), damage.getSkippedBytes(),
+                           damage.getMissingBlocks(), damage.getMissingEvents()};
     if (root.getHasMerge()) {
       const auto m = root.getMerge();
       block.merged = MergeReport{m.getEvents(),          m.getContradictions(),  m.getRepairs(),

@@ -46,6 +46,13 @@ struct PackedBlock {
 struct FooterBlock {
   TapeFooter footer;
   std::optional<MergeReport> merged;
+  struct SourceDamage {  // of the tape that this one was packed from
+    bool truncated = false;
+    std::uint64_t bad_blocks = 0;
+    std::uint64_t skipped_bytes = 0;
+    std::uint64_t missing_blocks = 0;
+    std::uint64_t missing_events = 0;
+  } source_damage;
   std::uint64_t blocks = 0;  // before the footer
   Column index;
 };

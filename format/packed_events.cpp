@@ -1,6 +1,7 @@
 #include "format/packed_events.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace heaptape::format {
 namespace {
@@ -10,6 +11,9 @@ constexpr std::uint8_t has_flags = 0x40;
 constexpr std::uint8_t thread_changes = 0x80;
 
 constexpr std::size_t max_flags_bytes = 3;
+// So that numbers of objects and nanoseconds cannot overflow.
+constexpr std::uint64_t max_objects = 1ULL << 60;
+constexpr std::int64_t max_time_us = std::numeric_limits<std::int64_t>::max() / 1000;
 
 std::int64_t microseconds(std::int64_t ns) noexcept { return ns / 1000 - (ns % 1000 < 0 ? 1 : 0); }
 
@@ -33,14 +37,18 @@ std::uint64_t released_object(std::uint64_t code, std::uint64_t next_object,
 
 }  // namespace
 
+bool tells_release(const Event& event) noexcept {
+  return is_release(event.kind) || is_realloc(event.kind) || event.has(EventFlag::implied);
+}
+
+bool may_release(const Event& event) noexcept {
+  return tells_release(event) && !event.has(EventFlag::failed) && !event.has(EventFlag::unfinished);
+}
+
 bool yields_object(const Event& event) noexcept {
   return (is_acquire(event.kind) || is_realloc(event.kind)) && !event.has(EventFlag::failed) &&
          !event.has(EventFlag::freeing_realloc) && !event.has(EventFlag::unfinished) &&
          !event.has(EventFlag::implied);
-}
-
-bool may_release(const Event& event) noexcept {
-  return is_release(event.kind) || is_realloc(event.kind) || event.has(EventFlag::implied);
 }
 
 Result<PayloadView> PackedEncoder::encode(std::span<const Event> events) {
@@ -102,7 +110,7 @@ Result<PayloadView> PackedEncoder::encode(std::span<const Event> events) {
     if (traits.alignment) {
       put_alignment(alignments, e.alignment);
     }
-    if (may_release(e)) {
+    if (tells_release(e)) {
       releases.put(release_code(released, next_object_, released_before));
       if (released != 0) {
         released_before = released;
@@ -129,91 +137,109 @@ Result<PayloadView> PackedEncoder::encode(std::span<const Event> events) {
   return PayloadView(payload_);
 }
 
-Result<void> PackedDecoder::decode(const PackedBlock& block, std::vector<Event>& events) {
-  const std::uint64_t count = block.count;
-  HEAPTAPE_TRY(columns_.start(block.columns));
+Result<void> PackedDecoder::start(const PackedBlock& block) {
   struct Wanted {
     ColumnId id;
     std::size_t max_bytes;
   };
-  constexpr Wanted wanted[] = {{ColumnId::kind, 1},
-                               {ColumnId::flags, max_flags_bytes},
-                               {ColumnId::thread, max_varint_bytes},
-                               {ColumnId::time, max_varint_bytes},
-                               {ColumnId::size, max_varint_bytes},
-                               {ColumnId::alignment, max_alignment_bytes},
-                               {ColumnId::released, max_varint_bytes},
-                               {ColumnId::address, 2 * max_varint_bytes},
-                               {ColumnId::new_address, 2 * max_varint_bytes},
-                               {ColumnId::site, max_site_bytes}};
-  Result<ByteSource> sources[std::size(wanted)];
-  for (std::size_t i = 0; i < std::size(wanted); ++i) {
-    sources[i] = columns_.open(wanted[i].id, count * wanted[i].max_bytes);
-    if (!sources[i]) {
-      return Failure(sources[i].error());
-    }
+  // In the order of `Source`.
+  constexpr std::array<Wanted, source_count> wanted = {{{ColumnId::kind, 1},
+                                                        {ColumnId::flags, max_flags_bytes},
+                                                        {ColumnId::thread, max_varint_bytes},
+                                                        {ColumnId::time, max_varint_bytes},
+                                                        {ColumnId::size, max_varint_bytes},
+                                                        {ColumnId::alignment, max_alignment_bytes},
+                                                        {ColumnId::released, max_varint_bytes},
+                                                        {ColumnId::address, 2 * max_varint_bytes},
+                                                        {ColumnId::new_address, 2 * max_varint_bytes},
+                                                        {ColumnId::site, max_site_bytes}}};
+  left_ = 0;
+  if (block.first_object == 0 || block.first_object > max_objects) {
+    return failure(ExitCode::bad_tape, "a block begins with object {}", block.first_object);
   }
-  auto& [kinds, flags, threads, times, sizes, alignments, releases, addresses, new_addresses, site_codes] =
-      sources;
-  const bool any_site = columns_.has(ColumnId::site);
-  addresses_.start(2 * count);
+  HEAPTAPE_TRY(columns_.start(block.columns));
+  for (std::size_t i = 0; i < source_count; ++i) {
+    const auto source = columns_.open(wanted[i].id, std::uint64_t{block.count} * wanted[i].max_bytes);
+    if (!source) {
+      return Failure(source.error());
+    }
+    sources_[i] = *source;
+  }
+  any_site_ = columns_.has(ColumnId::site);
+  addresses_.start(2 * std::size_t{block.count});
   sites_.start();
+  left_ = block.count;
+  index_ = block.first;
+  next_object_ = block.first_object;
+  released_before_ = next_object_;
+  time_us_ = static_cast<std::uint64_t>(block.first_time_us);
+  thread_ = 0;
+  bad_ = false;
+  return check_end();
+}
 
-  events.resize(count);
-  std::uint64_t index = block.first;
-  std::uint64_t next_object = block.first_object;
-  std::uint64_t released_before = next_object;
-  auto time = static_cast<std::uint64_t>(block.first_time_us);
-  std::uint64_t thread = 0;
-  bool dangling = false;
-  for (Event& e : events) {
-    const std::uint8_t code = kinds->get_byte();
-    e = Event{};
-    e.index = index++;
-    e.kind = Kind{static_cast<std::uint8_t>(code & (kind_limit - 1))};
-    if ((code & has_flags) != 0) {
-      e.flags = static_cast<std::uint16_t>(flags->get());
-    }
-    if ((code & thread_changes) != 0) {
-      thread = threads->get();
-    }
-    e.thread = ThreadIndex{static_cast<std::uint32_t>(thread)};
-    time += unzigzag(times->get());
-    e.time_ns = static_cast<std::int64_t>(time * 1000);
-    const KindTraits traits = traits_of_kind[code & (kind_limit - 1)];
-    if (traits.size) {
-      e.size_bytes = sizes->get();
-    }
-    if (traits.alignment) {
-      e.alignment = get_alignment(*alignments);
-    }
-    if (may_release(e)) {
-      const std::uint64_t release = releases->get();
-      const std::uint64_t released = released_object(release, next_object, released_before);
-      if (release != 0) {
-        dangling = dangling || released == 0 || released >= next_object;
-        e.released = ObjectId{released};
-        released_before = released;
-      } else if (keeps_addresses_) {
-        e.released_address = addresses_.get(*addresses, *new_addresses);
-      }
-    }
-    if (yields_object(e)) {
-      e.object = ObjectId{next_object++};
-      if (keeps_addresses_) {
-        e.address = addresses_.get(*addresses, *new_addresses);
-      }
-    }
-    if (any_site) {
-      e.site = sites_.get(*site_codes);
+inline void PackedDecoder::decode(Event& e) {
+  const std::uint8_t code = sources_[kinds].get_byte();
+  e = Event{};
+  e.index = index_++;
+  e.kind = Kind{static_cast<std::uint8_t>(code & (kind_limit - 1))};
+  if ((code & has_flags) != 0) {
+    e.flags = static_cast<std::uint16_t>(sources_[flags].get());
+  }
+  if ((code & thread_changes) != 0) {
+    thread_ = sources_[threads].get();
+  }
+  e.thread = ThreadIndex{static_cast<std::uint32_t>(thread_)};
+  time_us_ += unzigzag(sources_[times].get());
+  const auto time_us = static_cast<std::int64_t>(time_us_);
+  bad_ = bad_ || time_us > max_time_us || time_us < -max_time_us;
+  e.time_ns = static_cast<std::int64_t>(time_us_ * 1000);
+  const KindTraits traits = traits_of_kind[code & (kind_limit - 1)];
+  if (traits.size) {
+    e.size_bytes = sources_[sizes].get();
+  }
+  if (traits.alignment) {
+    e.alignment = get_alignment(sources_[alignments]);
+  }
+  if (tells_release(e)) {
+    const std::uint64_t release = sources_[releases].get();
+    if (release != 0) {
+      const std::uint64_t object = released_object(release, next_object_, released_before_);
+      bad_ = bad_ || object == 0 || object >= next_object_ || !may_release(e);
+      e.released = ObjectId{object};
+      released_before_ = object;
+    } else if (keeps_addresses_) {
+      e.released_address = addresses_.get(sources_[addresses], sources_[new_addresses]);
     }
   }
-  for (const Result<ByteSource>& source : sources) {
-    if (source->bad() || !source->at_end()) {
+  if (yields_object(e)) {
+    e.object = ObjectId{next_object_++};
+    if (keeps_addresses_) {
+      e.address = addresses_.get(sources_[addresses], sources_[new_addresses]);
+    }
+  }
+  if (any_site_) {
+    e.site = sites_.get(sources_[site_codes]);
+  }
+}
+
+Result<std::size_t> PackedDecoder::next(std::span<Event> events) {
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(events.size(), left_));
+  for (Event& event : events.first(count)) {
+    decode(event);
+  }
+  left_ -= count;
+  HEAPTAPE_TRY(check_end());
+  return count;
+}
+
+Result<void> PackedDecoder::check_end() const {
+  for (const ByteSource& source : sources_) {
+    if (source.bad() || (left_ == 0 && !source.at_end())) {
       return failure(ExitCode::bad_tape, "the columns do not fit the events");
     }
   }
-  if (dangling || addresses_.bad() || sites_.bad()) {
+  if (bad_ || addresses_.bad() || sites_.bad()) {
     return failure(ExitCode::bad_tape, "an event refers to one that is not there");
   }
   return {};

@@ -5,6 +5,8 @@
 // decoder takes any bytes: an error, or events. Each keeps its buffers; one thread each.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,9 +19,11 @@
 
 namespace heaptape::format {
 
-// Whether an event yields an object, and whether it may release one: both follow from kind and flags.
-[[nodiscard]] bool yields_object(const Event& event) noexcept;
+// What an event does to objects follows from its kind and flags. It tells what it releases, or tried
+// to; it releases at most that; it yields an object.
+[[nodiscard]] bool tells_release(const Event& event) noexcept;
 [[nodiscard]] bool may_release(const Event& event) noexcept;
+[[nodiscard]] bool yields_object(const Event& event) noexcept;
 
 class PackedEncoder {
  public:
@@ -47,14 +51,43 @@ class PackedDecoder {
  public:
   explicit PackedDecoder(bool keeps_addresses) : keeps_addresses_(keeps_addresses) {}
 
-  // Fills everything but slots, released sizes, and addresses of objects that are released.
-  [[nodiscard]] Result<void> decode(const PackedBlock& block, std::vector<Event>& events);
+  // Begins a block, whose payload must stay.
+  [[nodiscard]] Result<void> start(const PackedBlock& block);
+  // The next events of the block, as many as fit into `events`; 0: no more. Fills everything but
+  // slots, released sizes, and addresses of objects that are released.
+  [[nodiscard]] Result<std::size_t> next(std::span<Event> events);
 
  private:
+  enum Source {
+    kinds,
+    flags,
+    threads,
+    times,
+    sizes,
+    alignments,
+    releases,
+    addresses,
+    new_addresses,
+    site_codes
+  };
+  static constexpr std::size_t source_count = 10;
+
+  [[nodiscard]] Result<void> check_end() const;
+  void decode(Event& event);
+
   ColumnReader columns_;
+  std::array<ByteSource, source_count> sources_;
   AddressReader addresses_;
   SiteReader sites_;
+  std::uint64_t left_ = 0;  // events of the block to come
+  std::uint64_t index_ = 0;
+  std::uint64_t next_object_ = 1;
+  std::uint64_t released_before_ = 0;
+  std::uint64_t time_us_ = 0;
+  std::uint64_t thread_ = 0;
+  bool any_site_ = false;
   bool keeps_addresses_ = false;
+  bool bad_ = false;  // an event refers to what is not there
 };
 
 }  // namespace heaptape::format

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "format/block_reader.h"
+#include "format/cursors.h"
 #include "format/input.h"
 #include "format/recorded_events.h"
 #include "format/scan.h"
@@ -41,6 +42,11 @@ Result<TapeReader> TapeReader::open(const std::filesystem::path& path, Verify ve
 }
 
 const TapeInfo& TapeReader::info() const noexcept { return state_->contents.info; }
+
+Result<std::unique_ptr<EventCursor>> TapeReader::events() const {
+  return info().header.form == TapeForm::packed ? make_packed_cursor(state_->file, state_->contents)
+                                                : make_recorded_cursor(state_->file, state_->contents);
+}
 
 Result<void> TapeReader::visit_recorded(RecordedVisitor visit, void* context) const {
   if (info().header.form != TapeForm::recorded) {

@@ -32,6 +32,8 @@ struct TapeContents {
   TapeInfo info;
   std::vector<BlockPlace> blocks;  // in file order
   std::optional<MergeReport> merged;
+  bool has_footer = false;
+  bool damaged = false;      // this file itself, whatever its source was
   bool loss_at_end = false;  // blocks are missing after the last of `blocks`
 };
 

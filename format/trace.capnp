@@ -124,6 +124,15 @@ struct Footer {
   blocks @12 :UInt64;         # before this one
   index @13 :Column;
   merge @14 :Merge;
+  sourceDamage @15 :Damage;   # of the tape that this one was packed from
+}
+
+struct Damage {
+  truncated @0 :Bool;
+  badBlocks @1 :UInt64;
+  skippedBytes @2 :UInt64;
+  missingBlocks @3 :UInt64;
+  missingEvents @4 :UInt64;
 }
 
 struct Merge {

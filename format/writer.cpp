@@ -10,6 +10,7 @@
 #include "format/message.h"
 #include "format/output.h"
 #include "format/packed_events.h"
+#include "format/reader.h"
 #include "format/recorded_events.h"
 
 namespace heaptape::format {
@@ -295,7 +296,8 @@ Result<void> TapeWriter::marker(const Marker& marker) {
   return state_->put(BlockKind::markers, state_->payload);
 }
 
-Result<void> TapeWriter::finish(const TapeFooter& footer, const MergeReport* merged) {
+Result<void> TapeWriter::finish(const TapeFooter& footer, const MergeReport* merged,
+                                const Damage* source_damage) {
   State& s = *state_;
   HEAPTAPE_TRY(s.flush());
   HEAPTAPE_TRY(s.describe_threads());
@@ -308,6 +310,10 @@ Result<void> TapeWriter::finish(const TapeFooter& footer, const MergeReport* mer
   block.blocks = s.out.blocks();
   if (merged != nullptr) {
     block.merged = *merged;
+  }
+  if (source_damage != nullptr) {
+    block.source_damage = {source_damage->truncated, source_damage->bad_blocks, source_damage->skipped_bytes,
+                           source_damage->missing_blocks, source_damage->missing_events};
   }
   ColumnWriter column(std::max(1, s.options.zstd_level));
   column.start();

@@ -47,8 +47,10 @@ class TapeWriter {
   [[nodiscard]] Result<void> gap(const Gap& gap);  // flushes that thread's events first
   [[nodiscard]] Result<void> marker(const Marker& marker);
 
-  // Flushes, writes footer and index, closes the file. A packed tape carries its merge report.
-  [[nodiscard]] Result<void> finish(const TapeFooter& footer, const struct MergeReport* merged = nullptr);
+  // Flushes, writes footer and index, closes the file. A packed tape carries its merge report, and
+  // what was missing from the tape it was packed from.
+  [[nodiscard]] Result<void> finish(const TapeFooter& footer, const struct MergeReport* merged = nullptr,
+                                    const struct Damage* source_damage = nullptr);
 
   [[nodiscard]] std::uint64_t bytes_written() const noexcept;
   [[nodiscard]] std::uint64_t events_written() const noexcept;
