@@ -14,6 +14,7 @@
 #include "cli/completion_command.h"
 #include "cli/suggest.h"
 #include "format/base/command.h"
+#include "recorder/collector/record_command.h"
 
 namespace {
 
@@ -28,6 +29,7 @@ struct VerbGroup {
 
 // Every verb of the program, in the order of the help.
 const VerbGroup verb_groups[] = {
+    {"Record", {heaptape::collector::add_record_command}},
     {"Other", {heaptape::cli::add_completion_command}},
 };
 

@@ -84,7 +84,7 @@ struct Watermark {
 
 enum class EndReason : std::uint8_t {
   unknown = 0,   // no footer: the tape was cut, or the collector died
-  exited = 1,    // value = exit status
+  exited = 1,    // value = exit status; -1: nobody could tell
   killed = 2,    // value = signal number
   replaced = 3,  // exec: the process went on as another program, on another tape
   stopped = 4,   // the recording ended before the program did

@@ -1,6 +1,7 @@
 #include "recorder/collector/program.h"
 
-#include <spawn.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,22 +73,42 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-class SpawnAttributes {
- public:
-  explicit SpawnAttributes(const SignalState& signals) {
-    posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setsigmask(&attributes_, &signals.mask);
-    posix_spawnattr_setsigdefault(&attributes_, &signals.defaults);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+// fork and exec by hand: posix_spawn would leave the C library's two internal signals ignored in
+// the program. Returns 0 or the error number of exec; `pid` is then gone again.
+int spawn(const std::string& path, const std::vector<std::string>& arguments,
+          const std::vector<std::string>& environment, const SignalState& signals, pid_t& pid) {
+  const std::vector<char*> argv = pointers_to(arguments);
+  const std::vector<char*> envp = pointers_to(environment);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return errno;
   }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
-  [[nodiscard]] const posix_spawnattr_t* get() const noexcept { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_{};
-};
+  format::Descriptor failed(ends[0]);
+  format::Descriptor report(ends[1]);
+  pid = ::fork();
+  if (pid < 0) {
+    return errno;
+  }
+  if (pid == 0) {  // only calls that are safe after fork, from here on
+    for (int number = 1; number < NSIG; ++number) {
+      if (sigismember(&signals.defaults, number) == 1) {
+        ::signal(number, SIG_DFL);
+      }
+    }
+    ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
+    ::execve(path.c_str(), argv.data(), envp.data());
+    const int error = errno;
+    const ssize_t written = ::write(report.get(), &error, sizeof error);
+    ::_exit(written > 0 ? 127 : 126);
+  }
+  report.reset();
+  int error = 0;
+  if (::read(failed.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
+    ::waitpid(pid, nullptr, 0);
+    return error;
+  }
+  return 0;
+}
 
 std::optional<int> status_of_reaped(int pidfd) {
   // PIDFD_GET_INFO, which the headers of older systems do not name.
@@ -175,18 +196,20 @@ std::string why_not_recordable(const std::string& path) {
 format::Result<Program> Program::start(const std::string& path, const std::vector<std::string>& arguments,
                                        const std::vector<std::string>& extra, const SignalState& signals) {
   const std::vector<std::string> environment = environment_with(extra);
-  const SpawnAttributes attributes(signals);
   pid_t pid = 0;
-  int error = ::posix_spawn(&pid, path.c_str(), nullptr, attributes.get(), pointers_to(arguments).data(),
-                            pointers_to(environment).data());
+  int error = spawn(path, arguments, environment, signals, pid);
   if (error == ENOEXEC) {  // a script without "#!": to the shell, as execvp does
     std::vector<std::string> shell = {"/bin/sh", path};
     shell.insert(shell.end(), arguments.begin() + 1, arguments.end());
-    error = ::posix_spawn(&pid, shell[0].c_str(), nullptr, attributes.get(), pointers_to(shell).data(),
-                          pointers_to(environment).data());
+    error = spawn(shell[0], shell, environment, signals, pid);
+  }
+  if (error == ENOENT) {  // the file is there
+    return format::failure(format::ExitCode::system,
+                           "{}: cannot be executed: the interpreter or loader that it names does not exist",
+                           path);
   }
   if (error != 0) {
-    return not_found(path, error == ENOENT ? ELIBACC : error);  // the file is there: its interpreter is not
+    return not_found(path, error);
   }
   format::Descriptor pidfd = open_pidfd(pid);
   if (!pidfd) {
