@@ -63,7 +63,8 @@ Result<std::span<const std::byte>> FileWindow::at(std::uint64_t offset, std::siz
   }
   size = static_cast<std::size_t>(std::min<std::uint64_t>(size, file_->size_bytes() - offset));
   if (offset < start_ || offset + size > start_ + length_) {
-    const std::size_t wanted = std::max(size, ahead_bytes);
+    const std::size_t wanted = std::max(
+        size, static_cast<std::size_t>(std::min<std::uint64_t>(ahead_bytes, file_->size_bytes() - offset)));
     if (wanted > capacity_) {
       buffer_ = std::make_unique_for_overwrite<std::byte[]>(wanted);
       capacity_ = wanted;

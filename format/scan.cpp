@@ -43,6 +43,7 @@ class Scanner {
   std::size_t notes_left_out_ = 0;
   bool loss_ = false;        // since the last block that the cursors read
   bool incomplete_ = false;  // the last block runs past the end of the file
+  bool is_tape_ = false;     // a whole block was seen, whatever is in it
   bool ended_ = false;       // the end block was seen
   bool index_fits_ = false;
 };
@@ -190,6 +191,7 @@ Result<bool> Scanner::take_block() {
     }
     return false;
   }
+  is_tape_ = true;
   if (auto taken = take(*header); !taken) {
     note(fmt::format("the block at byte {} was left out: {}", position_, taken.error().message()));
     position_ = end;
@@ -216,11 +218,11 @@ Result<TapeContents> Scanner::run() {
       return Failure(next.error());
     }
     position_ = *next;
-    if (expected_sequence_ == 0 && position_ > max_search_for_start_bytes) {
+    if (!is_tape_ && position_ > max_search_for_start_bytes) {
       break;
     }
   }
-  if (!contents_.has_header() && expected_sequence_ == 0) {
+  if (!is_tape_) {
     return failure(ExitCode::bad_tape, "'{}' is not a tape: no block of one was found", file_.path());
   }
   if (!contents_.has_header()) {

@@ -47,7 +47,9 @@ inline Bytes read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
+// A new file each time: ext4 writes an emptied and refilled one to disk when it is closed.
 inline void write_file(const std::filesystem::path& path, const Bytes& bytes) {
+  std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
