@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 namespace heaptape::format {
 namespace {
@@ -11,7 +10,9 @@ namespace {
 // with eight threads on one lock. 100 us leave room for machines with many more.
 constexpr double hold_back_seconds = 100e-6;
 constexpr std::uint64_t hold_back_ticks_at_least = 1U << 18;  // where the rate is not known either
-constexpr std::uint64_t usual_hold_back_ticks = 2048;
+constexpr std::uint64_t usual_hold_back_ticks = 256;          // no block changes hands and is freed in less
+// So early that a whole life at the same address fits in between: three times the most seen.
+constexpr std::uint64_t overtaking_ticks = 1U << 14;
 // The shared counter is taken in program order; what is left is slack for importers.
 constexpr std::uint64_t hold_back_numbers = 64;
 
@@ -31,7 +32,7 @@ std::uint64_t hold_back_of(const TapeHeader& header) {
   return ticks < 1e15 ? static_cast<std::uint64_t>(ticks) : 1'000'000'000'000'000U;
 }
 
-bool is_fenced_release(const RecordedEvent& e) {
+bool is_exact_release(const RecordedEvent& e) {
   return e.address != 0 && (is_release(e.kind) || (is_realloc(e.kind) && e.phase == Phase::begin));
 }
 
@@ -72,122 +73,148 @@ class Effects {
 MergeJudge::MergeJudge(const TapeHeader& header)
     : hold_back_ticks_(hold_back_of(header)),
       usual_ticks_(header.clock == ClockSource::tsc ? usual_hold_back_ticks : 0),
-      fenced_(header.clock != ClockSource::none) {}
+      before_release_(header.clock == ClockSource::none ? 0 : 1) {}
+
+Verdict MergeJudge::acquire(const Question& question) {
+  const std::uint64_t stamp = question.streams[question.self].head().stamp;
+  const std::uint64_t near = std::min(latest_for(stamp), known_until_);
+  const Verdict verdict = look(question, near);
+  if (verdict.ruling != Ruling::waits || verdict.proven || near == known_until_ ||
+      verdict.stamp <= stamp + usual_ticks_ || budget_ < ample_) {
+    return verdict;
+  }
+  // A long way to the release, and nothing proven by what is near it: look as far as can be seen.
+  const Verdict second = look(question, known_until_);
+  return second.ruling == Ruling::undecided ? verdict : second;
+}
+
+Verdict MergeJudge::look(const Question& question, std::uint64_t seen_until) {
+  const std::uint64_t limit = std::max(seen_until, question.streams[question.self].head().stamp);
+  touches_.clear();
+  for (const std::uint32_t stream : question.active) {
+    if (!question.streams[stream].empty() && !gather(question, stream, limit)) {
+      return {};
+    }
+  }
+  std::stable_sort(touches_.begin(), touches_.end(), [](const Touch& a, const Touch& b) {
+    return std::pair(a.stamp, a.rank) < std::pair(b.stamp, b.rank);
+  });
+  const Verdict waits = deal_out(question, seen_until, false);
+  if (waits.ruling != Ruling::missing) {
+    return waits;
+  }
+  const Verdict displaces = deal_out(question, seen_until, true);
+  // Where stamps are of unknown worth, only proof counts.
+  return displaces.proven || hold_back_ticks_ != no_limit ? displaces : waits;
+}
 
 // Adds what the stream does to the address up to `limit`; false once the budget is spent.
-bool MergeJudge::gather(const MergeStream& stream, std::uint32_t index, std::uint32_t self,
-                        std::uint64_t address, std::uint64_t limit) {
-  const std::size_t first = touches_.size();
-  std::size_t unbounded = first;  // acquires from here on have not met their thread's next release
+bool MergeJudge::gather(const Question& question, std::uint32_t stream, std::uint64_t limit) {
+  std::size_t unbounded = touches_.size();  // acquires from here on have not met their thread's next release
   std::uint64_t visited = 1;
   const std::uint64_t may_visit = budget_;
-  Effects effects(stream, address);
-  stream.visit(0, [&](const RecordedEvent& e) {
+  Effects effects(question.streams[stream], question.address);
+  std::uint64_t stamp = 0;
+  std::uint32_t rank = 0;
+  question.streams[stream].visit([&](const RecordedEvent& e) {
     if (e.stamp > limit || visited >= may_visit) {
       return false;
     }
+    const bool is_self = stream == question.self && visited == 1;
     ++visited;
-    if (fenced_ && unbounded != touches_.size() && is_fenced_release(e)) {
+    if (unbounded != touches_.size() && is_exact_release(e)) {
+      const std::uint64_t before = e.stamp - std::min(e.stamp, before_release_);
       for (; unbounded != touches_.size(); ++unbounded) {
-        touches_[unbounded].until = std::min(touches_[unbounded].until, e.stamp);
+        touches_[unbounded].latest = std::min(touches_[unbounded].latest, before);
       }
     }
-    const bool is_self = index == self && visited == 2;
     const Effect effect = is_self ? Effect::acquires : effects.of(e);
     if (effect != Effect::none) {
-      touches_.push_back({e.stamp, latest_for(e.stamp), index, effect == Effect::releases, is_self});
+      const bool releases = effect == Effect::releases;
+      const auto odd = static_cast<std::uint32_t>(releases);
+      rank = e.stamp == stamp ? rank + ((rank ^ odd) & 1U) : odd;
+      stamp = e.stamp;
+      touches_.push_back({e.stamp, rank, stream, latest_for(e.stamp), releases, is_self});
     }
     return true;
   });
   return spend(visited);
 }
 
-Verdict MergeJudge::acquire(const std::vector<MergeStream>& streams, const std::vector<std::uint32_t>& active,
-                            std::uint32_t self, std::uint64_t address, bool all_read) {
-  const std::uint64_t stamp = streams[self].head().stamp;
-  const std::uint64_t seen_until = std::min(latest_for(stamp), known_until_);
-  if (!gather_all(streams, active, self, address, std::max(seen_until, stamp))) {
-    return {};
-  }
-  const Verdict verdict = weigh(seen_until, all_read);
-  if (verdict.ruling != Ruling::waits || verdict.proven || seen_until == known_until_ ||
-      verdict.stamp <= stamp + usual_ticks_ || budget_ < ample_) {
-    return verdict;
-  }
-  // A long way to the release, and nothing said of the address near it: look as far as can be seen.
-  return gather_all(streams, active, self, address, known_until_) ? weigh(known_until_, all_read) : verdict;
-}
-
-bool MergeJudge::gather_all(const std::vector<MergeStream>& streams, const std::vector<std::uint32_t>& active,
-                            std::uint32_t self, std::uint64_t address, std::uint64_t limit) {
-  touches_.clear();
-  for (const std::uint32_t index : active) {
-    if (!streams[index].empty() && !gather(streams[index], index, self, address, limit)) {
-      return false;
-    }
-  }
-  std::stable_sort(touches_.begin(), touches_.end(),
-                   [](const Touch& a, const Touch& b) { return a.stamp < b.stamp; });
-  return true;
-}
-
-// Plays the address' events in the order of their stamps, acquires of a live address waiting in a
-// queue, as the merge itself would; the address is live at first.
-Verdict MergeJudge::weigh(std::uint64_t seen_until, bool all_read) const {
-  const Verdict missing{.ruling = Ruling::missing};
-  Verdict found;
-  bool live = true;
-  bool reached = false;  // the acquire that is judged is among `waiting` or has gone ahead
-  std::deque<Touch> waiting;
-  const auto in_vain = [&](std::uint64_t stamp) { return !waiting.empty() && waiting.front().until < stamp; };
-
-  for (const Touch& touch : touches_) {
-    while (in_vain(touch.stamp)) {
-      if (reached) {
-        return missing;
+// When the live object's acquire came at the latest.
+std::uint64_t MergeJudge::latest_birth(const Question& question, std::uint64_t seen_until) {
+  const MergeStream& stream = question.streams[question.born.stream];
+  const std::uint64_t ahead = std::min(hold_back_ticks_, overtaking_ticks);
+  std::uint64_t latest = question.born.stamp > no_limit - ahead ? no_limit : question.born.stamp + ahead;
+  if (question.born.stream == question.self) {
+    latest = question.born.stamp;  // before what its thread does now
+  } else if (stream.last_release > question.born.stamp) {
+    latest = std::min(latest, stream.last_release);
+  } else {
+    std::uint64_t visited = 1;
+    stream.visit([&](const RecordedEvent& e) {
+      ++visited;
+      if (is_exact_release(e)) {
+        latest = std::min(latest, e.stamp - std::min(e.stamp, before_release_));
+        return false;
       }
-      waiting.pop_front();  // an earlier acquire will be told that its release is missing
+      return e.stamp <= std::min(latest, seen_until) && visited < budget_;
+    });
+    spend(visited);
+  }
+  return latest;
+}
+
+// Deals the acquires out to the intervals between releases. `displace`: the live object's acquire is
+// dealt out with them; else it has the first interval.
+Verdict MergeJudge::deal_out(const Question& question, std::uint64_t seen_until, bool displace) {
+  constexpr Verdict missing{.ruling = Ruling::missing};
+  const auto live_object = touches_.size();
+  std::set<std::pair<std::uint64_t, std::size_t>> waiting;  // latest tick, index of the touch
+  Verdict verdict;
+  const Touch* next_release = nullptr;  // whatever interval it gets, it looks again after this one
+  const auto deal = [&] {
+    const std::size_t next = waiting.begin()->second;
+    waiting.erase(waiting.begin());
+    if (next != live_object && touches_[next].is_self) {
+      verdict.ruling = next_release == nullptr ? Ruling::displaces : Ruling::waits;
     }
+  };
+
+  bool first = true;
+  if (displace) {
+    waiting.emplace(latest_birth(question, seen_until), live_object);
+  }
+  for (std::size_t i = 0; i < touches_.size() && !verdict.proven; ++i) {
+    const Touch& touch = touches_[i];
     if (!touch.releases) {
-      reached = reached || touch.is_self;
-      if (live) {
-        waiting.push_back(touch);
-      } else {
-        live = true;
-        if (!touch.is_self) {
-          found = {};  // the release before went to this one
-        }
-      }
+      waiting.emplace(touch.latest, i);
       continue;
     }
-    if (waiting.empty()) {
-      if (reached) {
-        found.proven = true;  // a release beyond need: all who waited did so rightly
-        return found;
-      }
-      live = false;
-      found = {.ruling = Ruling::waits, .stream = touch.stream, .stamp = touch.stamp};
-      continue;
+    if ((displace || !first) && !waiting.empty()) {
+      deal();
     }
-    if (waiting.front().stream == touch.stream) {
-      // A thread releases only what it has acquired before, so this is no release to wait for.
-      if (reached) {
-        return missing;
-      }
-      waiting.pop_front();
-      live = false;
-      continue;
+    first = false;
+    if (next_release == nullptr) {
+      next_release = &touch;
     }
-    if (waiting.front().is_self) {
-      found = {.ruling = Ruling::waits, .stream = touch.stream, .stamp = touch.stamp};
+    if (!waiting.empty() && waiting.begin()->first < touch.stamp) {
+      return missing;
     }
-    waiting.pop_front();
+    verdict.proven = verdict.ruling != Ruling::undecided && waiting.empty();
   }
-  const bool in_vain_to_the_end = !waiting.empty() && waiting.front().until <= seen_until;
-  if (found.ruling == Ruling::waits) {
-    return in_vain_to_the_end ? missing : found;
+  if ((displace || !first) && !waiting.empty()) {  // in the interval that has not ended
+    deal();
   }
-  return all_read || in_vain_to_the_end ? missing : Verdict{};
+  if (!waiting.empty() && waiting.begin()->first <= seen_until) {
+    return missing;
+  }
+  if (verdict.ruling == Ruling::waits) {
+    verdict.stream = next_release->stream;
+    verdict.stamp = next_release->stamp;
+    return verdict.stream == question.self ? missing : verdict;
+  }
+  return verdict.ruling == Ruling::undecided && question.all_read ? missing : verdict;
 }
 
 Verdict MergeJudge::release(const std::vector<MergeStream>& streams, const HeldStreams& held,
@@ -204,7 +231,7 @@ Verdict MergeJudge::release(const std::vector<MergeStream>& streams, const HeldS
     std::uint64_t visited = 1;
     Verdict last{.ruling = Ruling::missing, .stream = index};
     Effects effects(streams[index], address);
-    streams[index].visit(0, [&](const RecordedEvent& e) {
+    streams[index].visit([&](const RecordedEvent& e) {
       if (e.stamp > limit || visited >= may_visit) {
         return false;
       }

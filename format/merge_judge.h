@@ -1,15 +1,18 @@
 // What an event that cannot go ahead is waiting for, found by looking ahead in what has been read.
 //
-// An acquire of a live address either carries a stamp that is too early (it follows a release that
-// the merge has not reached yet), or that release is missing from the tape. Two bounds, both of
-// which hold for every recording, tell them apart: a stamp runs ahead of its event by no more than
-// `hold_back`, and never past the thread's own next release, whose stamp is fenced. A release that
-// satisfies neither is not the one; and if taking the first that does would leave a later acquire
-// of the same address without its release, it was not the one either.
+// For one address, acquires and releases take turns. Releases are stamped exactly; an acquire truly
+// came somewhere between its stamp and a latest tick: a stamp runs ahead of its event by no more
+// than `hold_back_ticks`, and never past the thread's own next release. So the acquires that lie
+// ahead must be dealt out, one to each interval between two releases; earliest latest tick first finds
+// a way if there is one. Three ways are tried for an acquire of a live address:
+// - waits:     the object that is live ends with the next release, the acquire comes after some release;
+// - displaces: the live object's own acquire was the early one; this one lives and ends before it;
+// - missing:   there is no way: a release is not on the tape.
+// Where the tape as read so far allows several, the first is taken.
 //
-// Cost: one pass over the events within `hold_back` of the acquire, and over all that are read where
-// the way to the release is unusually long; all calls of one phase together are bounded by a
-// budget, after which rulings are `undecided`. Internal to the merge.
+// Cost: one pass over the events within `hold_back_ticks` of the acquire, and over all that are read
+// where the way to the release is unusually long; all calls of one phase together are bounded
+// by a budget, after which rulings are `undecided`. Internal to the merge.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +28,7 @@ namespace heaptape::format {
 
 enum class Ruling : std::uint8_t {
   waits,      // for the event named
+  displaces,  // goes ahead, and the object that is live comes back when this one is released
   missing,    // what it would wait for is not on the tape
   undecided,  // not everything that could be waited for has been read; or the budget is spent
 };
@@ -33,7 +37,7 @@ struct Verdict {
   Ruling ruling = Ruling::undecided;
   std::uint32_t stream = 0;  // `waits`: which stream holds the event
   std::uint64_t stamp = 0;   // ... and its stamp
-  bool proven = false;       // ... and the address' next event after it agrees
+  bool proven = false;       // the address is seen to be free later: no release is missing
 };
 
 // (stamp of the head, stream), of all streams held back.
@@ -60,11 +64,17 @@ class MergeJudge {
   }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
-  // The head of `self` acquires `address`, which is live. `all_read`: whatever it may depend on has
-  // been read. `active` lists the streams that have events.
-  [[nodiscard]] Verdict acquire(const std::vector<MergeStream>& streams,
-                                const std::vector<std::uint32_t>& active, std::uint32_t self,
-                                std::uint64_t address, bool all_read);
+  // The head of stream `self` acquires `address`, where an object with that birth is live.
+  // `all_read`: whatever it may depend on has been read. `active` lists the streams with events.
+  struct Question {
+    const std::vector<MergeStream>& streams;
+    const std::vector<std::uint32_t>& active;
+    std::uint32_t self;
+    std::uint64_t address;
+    Birth born;
+    bool all_read;
+  };
+  [[nodiscard]] Verdict acquire(const Question& question);
   // The head of `self` releases `address`, which is not live. Only a stream held back can have its
   // acquire: elsewhere all that was stamped before has been emitted.
   [[nodiscard]] Verdict release(const std::vector<MergeStream>& streams, const HeldStreams& held,
@@ -74,24 +84,24 @@ class MergeJudge {
   static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
   struct Touch {  // an event that acquires or releases the address
     std::uint64_t stamp;
-    std::uint64_t until;  // acquires: the latest stamp of the release it can have followed
+    std::uint32_t rank;  // among equal stamps: acquires first, as far as a thread's own order allows
     std::uint32_t stream;
+    std::uint64_t latest;  // of an acquire: when it came at the latest
     bool releases;
-    bool is_self;  // the acquire that is judged
+    bool is_self;  // the acquire in question
   };
 
   [[nodiscard]] std::uint64_t latest_for(std::uint64_t stamp) const noexcept {
     return stamp > no_limit - hold_back_ticks_ ? no_limit : stamp + hold_back_ticks_;
   }
-  bool gather_all(const std::vector<MergeStream>& streams, const std::vector<std::uint32_t>& active,
-                  std::uint32_t self, std::uint64_t address, std::uint64_t limit);
-  bool gather(const MergeStream& stream, std::uint32_t index, std::uint32_t self, std::uint64_t address,
-              std::uint64_t limit);
-  [[nodiscard]] Verdict weigh(std::uint64_t seen_until, bool all_read) const;
+  [[nodiscard]] std::uint64_t latest_birth(const Question& question, std::uint64_t seen_until);
+  [[nodiscard]] Verdict look(const Question& question, std::uint64_t seen_until);
+  bool gather(const Question& question, std::uint32_t stream, std::uint64_t limit);
+  [[nodiscard]] Verdict deal_out(const Question& question, std::uint64_t seen_until, bool displace);
 
   std::uint64_t hold_back_ticks_;
-  std::uint64_t usual_ticks_;  // nearly all stamps that are early are so by no more
-  bool fenced_;                // stamps of releases are never too early
+  std::uint64_t usual_ticks_;     // nearly all stamps that are early are so by no more
+  std::uint64_t before_release_;  // an acquire comes at least so many ticks before its thread's next release
   std::uint64_t known_until_ = 0;
   std::uint64_t budget_ = 0;
   std::uint64_t ample_ = 0;  // as long as that is left, a second look is affordable

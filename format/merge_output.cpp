@@ -20,17 +20,17 @@ void MergeOutput::take(std::vector<Event>& out, std::size_t at_most) {
   }
 }
 
-Event& MergeOutput::append(ThreadIndex thread, Kind kind, std::uint64_t stamp) {
+Event& MergeOutput::append(const Caller& caller, Kind kind, std::uint64_t stamp) {
   Event& event = events_.emplace_back();
   event.index = next_index_++;
   event.time_ns = timeline_.time_ns(stamp);
-  event.thread = thread;
+  event.thread = caller.thread;
   event.kind = kind;
   return event;
 }
 
-Event& MergeOutput::append(ThreadIndex thread, const RecordedEvent& e) {
-  Event& event = append(thread, e.kind, e.stamp);
+Event& MergeOutput::append(const Caller& caller, const RecordedEvent& e) {
+  Event& event = append(caller, e.kind, e.stamp);
   event.site = e.site;
   event.alignment = e.alignment;
   ++report.events;
@@ -53,19 +53,38 @@ void MergeOutput::note_unknown(Event& event) {
 }
 
 // The slot is held; its new object gets the next number.
-void MergeOutput::give_birth(Event& event, SlotIndex slot) {
+void MergeOutput::give_birth(Event& event, SlotIndex slot, std::uint64_t stamp, const Caller& caller) {
   const auto place = static_cast<std::size_t>(slot);
   if (place >= objects_.size()) {
     objects_.resize(slots_.slots());
   }
   event.object = ObjectId{++last_object_};
   event.slot = slot;
-  objects_[place] = {event.object, event.size_bytes};
+  objects_[place] = {event.object, event.size_bytes, {stamp, caller.stream}};
 }
 
-void MergeOutput::imply_release(ThreadIndex thread, std::uint64_t stamp, std::uint64_t address,
+void MergeOutput::put_aside(std::uint64_t address, AddressTable::Claim& claim) {
+  aside_[address].push_back(*claim.slot);
+  claim.fresh = true;
+}
+
+SlotIndex MergeOutput::vacate(std::uint64_t address) {
+  const SlotIndex slot = addresses_.release(address);
+  if (!aside_.empty() && slot != SlotIndex::none) {
+    if (const auto it = aside_.find(address); it != aside_.end()) {
+      *addresses_.claim(address).slot = it->second.back();
+      it->second.pop_back();
+      if (it->second.empty()) {
+        aside_.erase(it);
+      }
+    }
+  }
+  return slot;
+}
+
+void MergeOutput::imply_release(const Caller& caller, std::uint64_t stamp, std::uint64_t address,
                                 SlotIndex slot) {
-  Event& event = append(thread, Kind::free, stamp);
+  Event& event = append(caller, Kind::free, stamp);
   event.address = event.released_address = address;
   const Object& object = objects_[static_cast<std::size_t>(slot)];
   event.released = object.id;
@@ -81,37 +100,37 @@ void MergeOutput::imply_release(ThreadIndex thread, std::uint64_t stamp, std::ui
   slots_.release(slot);
 }
 
-void MergeOutput::failed(ThreadIndex thread, const RecordedEvent& e) {
-  Event& event = append(thread, e);
+void MergeOutput::failed(const Caller& caller, const RecordedEvent& e) {
+  Event& event = append(caller, e);
   event.size_bytes = e.size_bytes;
   event.set(EventFlag::failed);
 }
 
-void MergeOutput::null_release(ThreadIndex thread, const RecordedEvent& e) {
-  append(thread, e).set(EventFlag::null_argument);
+void MergeOutput::null_release(const Caller& caller, const RecordedEvent& e) {
+  append(caller, e).set(EventFlag::null_argument);
 }
 
-void MergeOutput::trimmed(ThreadIndex thread, const RecordedEvent& e) { append(thread, e); }
+void MergeOutput::trimmed(const Caller& caller, const RecordedEvent& e) { append(caller, e); }
 
-void MergeOutput::acquired(ThreadIndex thread, const RecordedEvent& e, AddressTable::Claim claim,
+void MergeOutput::acquired(const Caller& caller, const RecordedEvent& e, AddressTable::Claim claim,
                            bool repaired) {
   if (!claim.fresh) {
-    imply_release(thread, e.stamp, e.address, *claim.slot);
+    imply_release(caller, e.stamp, e.address, *claim.slot);
   }
   const SlotIndex slot = slots_.acquire();
   *claim.slot = slot;
-  Event& event = append(thread, e);
+  Event& event = append(caller, e);
   event.address = e.address;
   event.size_bytes = e.size_bytes;
-  give_birth(event, slot);
+  give_birth(event, slot, e.stamp, caller);
   if (repaired) {
     note_repair(event);
   }
 }
 
-void MergeOutput::released(ThreadIndex thread, const RecordedEvent& e, bool repaired) {
-  const SlotIndex slot = addresses_.release(e.address);
-  Event& event = append(thread, e);
+void MergeOutput::released(const Caller& caller, const RecordedEvent& e, bool repaired) {
+  const SlotIndex slot = vacate(e.address);
+  Event& event = append(caller, e);
   event.address = event.released_address = e.address;
   if (slot == SlotIndex::none) {
     note_unknown(event);
@@ -135,7 +154,7 @@ OpenRealloc MergeOutput::begun(const RecordedEvent& e, bool repaired) {
   open.stamp = e.stamp;
   open.site = e.site;
   open.kind = e.kind;
-  open.slot = e.address == 0 ? SlotIndex::none : addresses_.release(e.address);
+  open.slot = e.address == 0 ? SlotIndex::none : vacate(e.address);
   if (open.slot != SlotIndex::none) {
     const Object& object = objects_[static_cast<std::size_t>(open.slot)];
     open.object = object.id;
@@ -159,18 +178,18 @@ void MergeOutput::take_from(Event& event, const OpenRealloc& open) {
   }
 }
 
-void MergeOutput::moved(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open,
+void MergeOutput::moved(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open,
                         AddressTable::Claim claim, bool repaired) {
   if (!claim.fresh) {
-    imply_release(thread, e.stamp, e.address, *claim.slot);
+    imply_release(caller, e.stamp, e.address, *claim.slot);
   }
   const SlotIndex slot = open.object != ObjectId::none ? open.slot : slots_.acquire();
   *claim.slot = slot;
-  Event& event = append(thread, e);
+  Event& event = append(caller, e);
   event.address = e.address;
   event.size_bytes = e.size_bytes;
   take_from(event, open);
-  give_birth(event, slot);
+  give_birth(event, slot, e.stamp, caller);
   if (e.address == open.old_address) {
     event.set(EventFlag::in_place);
   }
@@ -179,8 +198,8 @@ void MergeOutput::moved(ThreadIndex thread, const RecordedEvent& e, const OpenRe
   }
 }
 
-void MergeOutput::freed(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open) {
-  Event& event = append(thread, e);
+void MergeOutput::freed(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open) {
+  Event& event = append(caller, e);
   event.size_bytes = e.size_bytes;
   if (open.old_address == 0 && !open.begin_lost) {  // realloc(NULL, n) that returned null
     event.set(EventFlag::null_argument);
@@ -197,15 +216,15 @@ void MergeOutput::freed(ThreadIndex thread, const RecordedEvent& e, const OpenRe
   }
 }
 
-void MergeOutput::unmoved(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open,
+void MergeOutput::unmoved(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open,
                           const AddressTable::Claim* claim, bool repaired) {
   if (claim != nullptr) {
     if (!claim->fresh) {
-      imply_release(thread, e.stamp, open.old_address, *claim->slot);
+      imply_release(caller, e.stamp, open.old_address, *claim->slot);
     }
     *claim->slot = open.slot;
   }
-  Event& event = append(thread, e);
+  Event& event = append(caller, e);
   event.size_bytes = e.size_bytes;
   event.released_address = open.old_address;
   event.set(EventFlag::failed);
@@ -217,14 +236,14 @@ void MergeOutput::unmoved(ThreadIndex thread, const RecordedEvent& e, const Open
   }
 }
 
-void MergeOutput::unfinished(ThreadIndex thread, const OpenRealloc& open) {
+void MergeOutput::unfinished(const Caller& caller, const OpenRealloc& open) {
   // The object lives on; at its old address, unless somebody else has that by now.
   if (open.object != ObjectId::none) {
     if (const AddressTable::Claim claim = addresses_.claim(open.old_address); claim.fresh) {
       *claim.slot = open.slot;
     }
   }
-  Event& event = append(thread, open.kind, open.stamp);
+  Event& event = append(caller, open.kind, open.stamp);
   ++report.events;
   event.site = open.site;
   event.alignment = open.alignment;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "format/cursor.h"
@@ -35,25 +36,32 @@ class MergeOutput {
   [[nodiscard]] bool live(std::uint64_t address) const noexcept { return addresses_.contains(address); }
   void prefetch(std::uint64_t address) const noexcept { addresses_.prefetch(address); }
 
+  // When and by which stream the object in the slot was acquired.
+  [[nodiscard]] Birth born(SlotIndex slot) const noexcept {
+    return objects_[static_cast<std::size_t>(slot)].birth;
+  }
+  // Makes the claim fresh; the object that was there comes back when the next one is released.
+  void put_aside(std::uint64_t address, AddressTable::Claim& claim);
+
   // Calls that neither acquire nor release.
-  void failed(ThreadIndex thread, const RecordedEvent& e);
-  void null_release(ThreadIndex thread, const RecordedEvent& e);
-  void trimmed(ThreadIndex thread, const RecordedEvent& e);
+  void failed(const Caller& caller, const RecordedEvent& e);
+  void null_release(const Caller& caller, const RecordedEvent& e);
+  void trimmed(const Caller& caller, const RecordedEvent& e);
 
   // A claim that is not fresh says that a release is missing: it is implied first.
-  void acquired(ThreadIndex thread, const RecordedEvent& e, AddressTable::Claim claim, bool repaired);
-  void released(ThreadIndex thread, const RecordedEvent& e, bool repaired);
+  void acquired(const Caller& caller, const RecordedEvent& e, AddressTable::Claim claim, bool repaired);
+  void released(const Caller& caller, const RecordedEvent& e, bool repaired);
 
   // The old address leaves the table, the object stays.
   [[nodiscard]] OpenRealloc begun(const RecordedEvent& e, bool repaired);
   // `end` with an address, claimed; with address 0; `failed`, with the old address claimed if there is
   // an object to give it back to; and what never ended.
-  void moved(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open, AddressTable::Claim claim,
+  void moved(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open, AddressTable::Claim claim,
              bool repaired);
-  void freed(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open);
-  void unmoved(ThreadIndex thread, const RecordedEvent& e, const OpenRealloc& open,
+  void freed(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open);
+  void unmoved(const Caller& caller, const RecordedEvent& e, const OpenRealloc& open,
                const AddressTable::Claim* claim, bool repaired);
-  void unfinished(ThreadIndex thread, const OpenRealloc& open);
+  void unfinished(const Caller& caller, const OpenRealloc& open);
 
   [[nodiscard]] std::uint32_t slots() const noexcept { return slots_.slots(); }
   [[nodiscard]] std::size_t ready() const noexcept { return events_.size() - taken_; }
@@ -64,18 +72,21 @@ class MergeOutput {
   struct Object {
     ObjectId id = ObjectId::none;
     std::uint64_t size_bytes = 0;
+    Birth birth;
   };
 
-  Event& append(ThreadIndex thread, Kind kind, std::uint64_t stamp);
-  Event& append(ThreadIndex thread, const RecordedEvent& e);
-  void imply_release(ThreadIndex thread, std::uint64_t stamp, std::uint64_t address, SlotIndex slot);
+  Event& append(const Caller& caller, Kind kind, std::uint64_t stamp);
+  Event& append(const Caller& caller, const RecordedEvent& e);
+  void imply_release(const Caller& caller, std::uint64_t stamp, std::uint64_t address, SlotIndex slot);
   void note_repair(Event& event);
   void note_unknown(Event& event);
-  void give_birth(Event& event, SlotIndex slot);
+  void give_birth(Event& event, SlotIndex slot, std::uint64_t stamp, const Caller& caller);
+  SlotIndex vacate(std::uint64_t address);
   void take_from(Event& event, const OpenRealloc& open);
 
   MergeTimeline timeline_;
   AddressTable addresses_;
+  std::unordered_map<std::uint64_t, std::vector<SlotIndex>> aside_;  // by address, latest last
   SlotAllocator slots_;
   std::vector<Object> objects_;  // by slot
   std::uint64_t next_index_ = 0;

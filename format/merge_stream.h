@@ -4,6 +4,7 @@
 // once its last event is taken. Not thread-safe; internal to the merge.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -29,11 +30,23 @@ struct OpenRealloc {
   bool begin_lost = false;  // there was only an end
 };
 
+// Who made a call: the thread, and its stream's number within the merge.
+struct Caller {
+  ThreadIndex thread;
+  std::uint32_t stream;
+};
+
+struct Birth {
+  std::uint64_t stamp = 0;
+  std::uint32_t stream = 0;
+};
+
 class MergeStream {
  public:
-  explicit MergeStream(ThreadIndex thread) : thread_(thread) {}
+  explicit MergeStream(Caller caller) : caller_(caller) {}
 
-  [[nodiscard]] ThreadIndex thread() const noexcept { return thread_; }
+  [[nodiscard]] const Caller& caller() const noexcept { return caller_; }
+  [[nodiscard]] ThreadIndex thread() const noexcept { return caller_.thread; }
   [[nodiscard]] bool empty() const noexcept { return next_ == end_; }
   // Of a stream that is not empty:
   [[nodiscard]] const RecordedEvent& head() const noexcept { return *next_; }
@@ -58,9 +71,18 @@ class MergeStream {
     return next_ == end_ && leave_chunk();
   }
 
-  // Calls f(event) for the events from the head on, without `skip` of them, until it returns false.
+  // The latest stamp among the blocks read when fewer than `epochs` watermarks had come; 0: none.
+  [[nodiscard]] std::uint64_t latest_before(std::uint64_t epochs) const noexcept {
+    std::uint64_t latest = 0;
+    for (std::size_t i = first_; i < chunks_.size() && chunks_[i].epoch < epochs; ++i) {
+      latest = std::max(latest, chunks_[i].events.back().stamp);
+    }
+    return latest;
+  }
+
+  // Calls f(event) for the events from the head on, until it returns false.
   template <typename F>
-  void visit(std::size_t skip, F&& f) const {
+  void visit(F&& f) const {
     const RecordedEvent* event = next_;
     const RecordedEvent* end = end_;
     for (std::size_t chunk = first_; chunk < chunks_.size(); ++chunk) {
@@ -69,17 +91,17 @@ class MergeStream {
         end = event + chunks_[chunk].events.size();
       }
       for (; event != end; ++event) {
-        if (skip != 0) {
-          --skip;
-        } else if (!f(*event)) {
+        if (!f(*event)) {
           return;
         }
       }
     }
   }
 
-  std::vector<OpenRealloc>
-      open;  // latest last: a signal handler's realloc ends before the one it interrupted
+  // The latest last: what a signal handler began ends before what it interrupted.
+  std::vector<OpenRealloc> open;
+
+  std::uint64_t last_release = 0;  // stamp of the thread's latest release that has been emitted
 
   // While the head is held back; kept by the merge.
   static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
@@ -121,7 +143,7 @@ class MergeStream {
     return gap;
   }
 
-  ThreadIndex thread_;
+  Caller caller_;
   const RecordedEvent* next_ = nullptr;
   const RecordedEvent* end_ = nullptr;
   std::uint64_t epoch_ = 0;

@@ -73,7 +73,8 @@ TEST(Merge, HoldsAReleaseBackUntilItsAcquireHasCome) {
 
 TEST(Merge, AMissingReleaseIsImpliedRightBeforeTheNextAcquire) {
   Merger merger(header());
-  const auto events = orderly(merger, {{take(10, 0xA0)}, {take(20, 0xA0), give(30, 0xA0)}, {take(25, 0xC0)}});
+  const auto events =
+      orderly(merger, {{take(10, 0xA0)}, {take(20, 0xA0), give(30000, 0xA0)}, {take(25, 0xC0)}});
   ASSERT_EQ(events.size(), 5U);
   EXPECT_TRUE(events[1].has(EventFlag::implied));
   EXPECT_FALSE(events[1].has(EventFlag::cut));
@@ -102,9 +103,9 @@ TEST(Merge, AReleaseThatALaterAcquireNeedsIsNotTakenForAMissingOne) {
 
 TEST(Merge, AnAcquireIsNotHeldBackPastItsThreadsNextRelease) {
   Merger merger(header());
-  // The stamp of the release at 30 is fenced: the acquire before it cannot have come after 400.
+  // The stamp of the release at 30 is fenced: the acquire before it cannot have come after 40000.
   const auto events = orderly(
-      merger, {{take(10, 0xA0)}, {take(15, 0xB0), take(20, 0xA0), give(30, 0xB0)}, {give(400, 0xA0)}});
+      merger, {{take(10, 0xA0)}, {take(15, 0xB0), take(20, 0xA0), give(30, 0xB0)}, {give(40000, 0xA0)}});
   EXPECT_EQ(merger.report().contradictions, 1U);
   EXPECT_EQ(events.back().released, ObjectId{3});
 }
