@@ -22,7 +22,6 @@ using format::Failure;
 using format::Kind;
 using format::Result;
 using format::SlotIndex;
-using format::ThreadIndex;
 
 namespace {
 
