@@ -15,6 +15,7 @@
 #include "cli/suggest.h"
 #include "format/base/command.h"
 #include "recorder/collector/record_command.h"
+#include "replayer/measure/replay_command.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ struct VerbGroup {
 // Every verb of the program, in the order of the help.
 const VerbGroup verb_groups[] = {
     {"Record", {heaptape::collector::add_record_command}},
+    {"Replay", {heaptape::replayer::add_replay_command}},
     {"Other", {heaptape::cli::add_completion_command}},
 };
 

@@ -84,15 +84,7 @@ std::string list_text(const std::vector<ListedCandidate>& list) {
     }
     rows.push_back({c.name, c.version.empty() ? "-" : c.version, what});
   }
-  // The last column is text: to the left.
-  std::size_t width = 0;
-  for (const auto& row : rows) {
-    width = std::max(width, row.back().size());
-  }
-  for (auto& row : rows) {
-    row.back().resize(width, ' ');
-  }
-  return align_columns(rows) +
+  return align_columns(rows, Align::text) +
          "Any other: NAME=LIB (a library that replaces malloc, by LD_PRELOAD) or NAME=LIB,prefix=P (its own "
          "names: "
          "Pmalloc, Pfree, ...).\n";

@@ -130,7 +130,7 @@ std::string verdict_lines(const ReplayResult& result) {
 
 }  // namespace
 
-std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
+std::string align_columns(const std::vector<std::vector<std::string>>& rows, Align align) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -142,7 +142,9 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
+      const std::string gap = i == 0 ? "" : "  ";
+      line += gap + (i == 0 || align == Align::text ? fmt::format("{:<{}}", row[i], widths[i])
+                                                    : fmt::format("{:>{}}", row[i], widths[i]));
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "replayer/measure/result.h"
 
@@ -9,7 +10,10 @@ namespace heaptape::replayer {
 
 [[nodiscard]] std::string replay_text(const ReplayResult& result);
 
-// Rows of cells as aligned columns: the first to the left, the others to the right; no trailing blanks.
-[[nodiscard]] std::string align_columns(const std::vector<std::vector<std::string>>& rows);
+enum class Align { numbers, text };  // all columns but the first: to the right, or all to the left
+
+// Rows of cells as aligned columns, without trailing blanks.
+[[nodiscard]] std::string align_columns(const std::vector<std::vector<std::string>>& rows,
+                                        Align align = Align::numbers);
 
 }  // namespace heaptape::replayer

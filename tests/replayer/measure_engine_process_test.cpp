@@ -105,12 +105,12 @@ TEST_F(EngineProcess, AMissingEngineIsAnErrorThatSaysWhereItWasSought) {
 
 TEST_F(EngineProcess, TheEngineGetsFiveDescriptorsWhateverTheDriverHasOpen) {
   const format::Descriptor inheritable(::open("/dev/null", O_RDONLY));
-  EXPECT_THAT(run("ls /proc/$$/fd | tr '\\n' ' ' > " + (folder_ / "list").native()).failure,
+  EXPECT_THAT(run("ls -x -w 0 /proc/$$/fd > " + (folder_ / "list").native()).failure,
               HasSubstr("did not start"));
   std::ifstream file(folder_ / "list");
   std::string text;
   std::getline(file, text);
-  EXPECT_EQ(text, "0 1 10 2 3 4 ");  // 10: the script that the shell reads
+  EXPECT_EQ(text, "0  1  10  2  3  4");  // 10: the script that the shell reads
 }
 
 }  // namespace
