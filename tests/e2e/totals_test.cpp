@@ -21,6 +21,7 @@ struct Program {
   const char* name;
   std::vector<std::string> argv;
   bool repeats = true;  // the same calls in every run
+  std::map<std::string, std::string> environment = {};
 };
 
 void PrintTo(const Program& p, std::ostream* out) { *out << p.name; }
@@ -33,7 +34,11 @@ const Program programs[] = {
     {"C", {HEAPTAPE_GUESTS "/workload_c", rounds}},
     {"Cxx", {HEAPTAPE_GUESTS "/workload_cxx", "300"}},
     {"Constructors", {HEAPTAPE_GUESTS "/early_host"}},
-    {"Python", {"/usr/bin/python3", "-I", "-S", "-B", HEAPTAPE_GUEST_SOURCES "/objects.py"}},
+    {"Python", {"/usr/bin/python3", "-s", "-S", "-B", HEAPTAPE_GUEST_SOURCES "/objects.py"}},
+    {"PythonOnMalloc",
+     {"/usr/bin/python3", "-s", "-S", "-B", HEAPTAPE_GUEST_SOURCES "/objects.py"},
+     true,
+     {{"PYTHONMALLOC", "malloc"}}},
     {"Perl", {"/usr/bin/perl", HEAPTAPE_GUEST_SOURCES "/words.pl"}},
     {"Threads", {HEAPTAPE_GUESTS "/threads", "500", "50"}, false},
     {"KeyDestructors", {HEAPTAPE_GUESTS "/key_destructors", "50"}, false},
@@ -94,7 +99,8 @@ class TotalsOfProgram : public ::testing::TestWithParam<Program> {
     Command command;
     command.argv = {"/usr/bin/setarch", "-R"};
     command.argv.insert(command.argv.end(), GetParam().argv.begin(), GetParam().argv.end());
-    command.environment = {{"PYTHONHASHSEED", "0"}, {"PERL_HASH_SEED", "0"}};
+    command.environment = GetParam().environment;
+    command.environment.insert({{"PYTHONHASHSEED", "0"}, {"PERL_HASH_SEED", "0"}});
     return command;
   }
 
