@@ -15,7 +15,7 @@ static atomic_int stop;  // set by main, read by every churner
 static void* churn(void* argument) {
   uint64_t random = (uintptr_t)argument + 1;
   while (atomic_load_explicit(&stop, memory_order_relaxed) == 0) {
-    void* block = malloc(next_random(&random) % 500);
+    void* block = malloc(600 + next_random(&random) % 500);
     keep(block);
     free(block);
   }

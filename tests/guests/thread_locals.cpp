@@ -33,7 +33,7 @@ int main() {
     std::thread([i] {
       text.assign(static_cast<std::size_t>(100 + i), 'x');
       for (int k = 0; k < 10; ++k) {
-        holder.blocks.push_back(::operator new(64));
+        holder.blocks.push_back(::operator new(66));
       }
     }).join();
   }
