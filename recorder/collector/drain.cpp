@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace heaptape::collector {
 
@@ -38,6 +39,7 @@ format::RecordedEvent to_event(const RingRecord& r) noexcept {
   return e;
 }
 
+bool written(RingState state) noexcept { return state == RingState::claimed || state == RingState::ending; }
 bool left(RingState state) noexcept { return state == RingState::released || state == RingState::chained; }
 
 }  // namespace
@@ -60,14 +62,23 @@ format::Result<Drain::Pass> Drain::pass(std::int64_t now_ns) {
   const auto count = static_cast<std::uint32_t>(slots_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     const RingState state = segment_->state(i);
-    if (slots_[i].bond == Bond::none && (state == RingState::claimed || left(state))) {
+    if (slots_[i].bond == Bond::none && (written(state) || left(state))) {
       HEAPTAPE_TRY(meet(i));
     } else if (slots_[i].bond == Bond::waiting) {
       resolve_waiting(i);
     }
   }
   bind_newcomers();
+  // In order of the claims: a thread may have written into a second ring after it gave back the first
+  // (events after its end), and that comes later on the tape. All of the first is there by then.
+  order_.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
+    if (slots_[i].bond == Bond::bound) {
+      order_.push_back(i);
+    }
+  }
+  std::ranges::sort(order_, {}, [this](std::uint32_t i) { return std::pair(slots_[i].begin_stamp, i); });
+  for (const std::uint32_t i : order_) {
     if (slots_[i].bond == Bond::bound) {
       HEAPTAPE_TRY(drain_chain(i));
     }
@@ -85,6 +96,8 @@ format::Result<void> Drain::meet(std::uint32_t index) {
     return result.status == ReadStatus::damaged ? found_damage(index) : format::Result<void>{};
   }
   last_stamp_ = first.stamp;
+  slot.begin_stamp = first.stamp;
+  slot.last_stamp = first.stamp;
   if (first.type == RingRecord::Type::thread_start) {
     newcomers_.push_back({first.stamp, index, static_cast<std::uint32_t>(first.value)});
     return {};
@@ -182,6 +195,7 @@ format::Result<void> Drain::take(Slot& slot, std::span<const RingRecord> records
       }
       events_.push_back(to_event(r));
       last_stamp_ = r.stamp;
+      slot.last_stamp = r.stamp;
     } else if (r.type == RingRecord::Type::gap) {
       const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - slot.lost_events;
       slot.lost_events += std::min(r.value, most);
@@ -268,10 +282,10 @@ void Drain::offer_ended() {
   }
 }
 
-void Drain::take_back(std::span<const std::uint32_t> rings, std::uint64_t tick, std::int64_t now_ns) {
+void Drain::take_back(std::span<const std::uint32_t> rings, std::int64_t now_ns) {
   for (const std::uint32_t i : rings) {
     if (i < slots_.size() && slots_[i].bond == Bond::bound) {
-      threads_->end(slots_[i].thread, tick, now_ns);
+      threads_->end(slots_[i].thread, slots_[i].last_stamp, now_ns);
       slots_[i].reader.restart_at_head();
       slots_[i].reader.release();
       slots_[i].reset();

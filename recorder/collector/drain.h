@@ -35,18 +35,21 @@ class Drain {
   // `now_ns` as for Threads. The first error of the writer ends the pass and is returned.
   [[nodiscard]] format::Result<Pass> pass(std::int64_t now_ns);
 
-  // Rings whose thread `lives(tid)` denies. After one more pass, `take_back` offers them again.
+  // Rings whose thread `lives(tid)` denies: among all, or among those of threads that said that they
+  // are ending. After one more pass, `take_back` offers them again.
+  enum class Among : std::uint8_t { all, ending };
   template <typename Lives>
-  [[nodiscard]] std::vector<std::uint32_t> orphans(Lives lives) const {
+  [[nodiscard]] std::vector<std::uint32_t> orphans(Among among, Lives lives) const {
     std::vector<std::uint32_t> found;
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].bond == Bond::bound && !lives(threads_->tid(slots_[i].thread))) {
+      const bool asked = among == Among::all || segment_->state(i) == ring::RingState::ending;
+      if (asked && slots_[i].bond == Bond::bound && !lives(threads_->tid(slots_[i].thread))) {
         found.push_back(i);
       }
     }
     return found;
   }
-  void take_back(std::span<const std::uint32_t> rings, std::uint64_t tick, std::int64_t now_ns);
+  void take_back(std::span<const std::uint32_t> rings, std::int64_t now_ns);
 
   [[nodiscard]] std::uint64_t damaged_rings() const noexcept { return damaged_rings_; }
 
@@ -67,6 +70,8 @@ class Drain {
     void reset() noexcept;
 
     ring::RingReader reader;
+    std::uint64_t begin_stamp = 0;      // of the claim: a thread's rings are read in this order
+    std::uint64_t last_stamp = 0;       // of the last event
     std::uint64_t lost_events = 0;      // of a gap whose next event has not come yet
     std::uint32_t neighbour = no_ring;  // expected, waiting: the ring that was left
     unsigned waiting_passes = 0;
@@ -100,6 +105,7 @@ class Drain {
   std::vector<ring::RingRecord> records_;
   std::vector<format::RecordedEvent> events_;  // of one batch; storage kept
   std::vector<Newcomer> newcomers_;
+  std::vector<std::uint32_t> order_;  // of one pass; storage kept
   Pass pass_;
   std::int64_t now_ns_ = 0;
   std::uint64_t last_stamp_ = 0;  // of the last record read

@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "format/base/descriptor.h"
 
@@ -177,7 +181,30 @@ std::string thread_name(pid_t pid, pid_t tid) {
 }
 
 bool thread_exists(pid_t pid, pid_t tid) {
-  return ::access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK) == 0;
+  return ::syscall(SYS_tgkill, pid, tid, 0) == 0 || (errno != ESRCH && errno != EINVAL);
+}
+
+std::vector<std::uint32_t> threads_by_inner_number(pid_t pid) {
+  std::vector<std::uint32_t> numbers;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    const std::string status =
+        read_proc_file(pid, fmt::format("task/{}/status", entry.path().filename().native()));
+    constexpr std::string_view key = "\nNSpid:";
+    const std::size_t at = status.find(key);
+    if (at == std::string::npos) {
+      continue;  // just ended
+    }
+    // One number per nested namespace, the innermost last.
+    std::string_view line = std::string_view(status).substr(at + key.size());
+    line = line.substr(0, line.find('\n'));
+    line.remove_prefix(std::min(line.find_last_of("\t ") + 1, line.size()));
+    std::uint32_t number = 0;
+    if (take_number(line, number, 10)) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
 }
 
 std::optional<MemoryUse> memory_use(pid_t pid) {

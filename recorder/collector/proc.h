@@ -39,7 +39,10 @@ struct MemoryUse {
 [[nodiscard]] pid_t parent_of(pid_t pid);                   // 0: unknown
 [[nodiscard]] std::optional<int> zombie_status(pid_t pid);  // as wait gives it
 [[nodiscard]] std::string thread_name(pid_t pid, pid_t tid);
+// Both numbers as we see them. Costs one system call.
 [[nodiscard]] bool thread_exists(pid_t pid, pid_t tid);
+// The thread numbers of a process in a pid namespace of its own, as it sees them; empty: cannot tell.
+[[nodiscard]] std::vector<std::uint32_t> threads_by_inner_number(pid_t pid);
 [[nodiscard]] std::optional<MemoryUse> memory_use(pid_t pid);
 [[nodiscard]] std::vector<Mapping> file_mappings(pid_t pid);
 // Processes of this user whose environment holds `entry` ("NAME=value").

@@ -133,7 +133,7 @@ format::Result<bool> Recording::try_pass(const ClockPair& now) {
   if (!drained) {
     return format::Failure(drained.error());
   }
-  drain_->take_back(orphans, mark.tick, now.ns);
+  drain_->take_back(orphans, now.ns);
   segment_.wake_waiting();
   events_ += drained->events;
   HEAPTAPE_TRY(write_outside_view(age_ns));
@@ -147,12 +147,22 @@ format::Result<bool> Recording::try_pass(const ClockPair& now) {
 }
 
 std::vector<std::uint32_t> Recording::find_orphans(std::int64_t age_ns) {
-  if (age_ns < next_orphans_ns_ || !same_pid_namespace_) {
-    return {};
+  const bool all = age_ns >= next_orphans_ns_;
+  if (all) {
+    next_orphans_ns_ = age_ns + orphan_interval_ns;
   }
-  next_orphans_ns_ = age_ns + orphan_interval_ns;
-  return drain_->orphans(
-      [this](std::uint32_t tid) { return thread_exists(header_pid_, static_cast<pid_t>(tid)); });
+  const auto among = all ? Drain::Among::all : Drain::Among::ending;
+  if (same_pid_namespace_) {
+    return drain_->orphans(
+        among, [this](std::uint32_t tid) { return thread_exists(header_pid_, static_cast<pid_t>(tid)); });
+  }
+  std::vector<std::uint32_t> living;  // as the program numbers them; read when somebody asks
+  return drain_->orphans(among, [&](std::uint32_t tid) {
+    if (living.empty()) {
+      living = threads_by_inner_number(header_pid_);
+    }
+    return living.empty() || std::ranges::find(living, tid) != living.end();
+  });
 }
 
 void Recording::sample_memory(std::int64_t age_ns) {

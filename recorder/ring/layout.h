@@ -119,9 +119,10 @@ inline constexpr std::uint64_t escape_bit = std::uint64_t{1} << 63;
 enum class RingState : std::uint32_t {
   absent = 0,    // no pages behind it; collector -> free
   free = 1,      // program -> claimed, by compare-and-swap
-  claimed = 2,   // a thread writes; program -> released or chained; collector -> free if the thread is gone
+  claimed = 2,   // a thread writes; program -> any below; collector -> free if the thread is gone
   released = 3,  // the thread has ended; collector -> free or absent once drained
   chained = 4,   // the thread carries on elsewhere (a jump is last); as released
+  ending = 5,    // as claimed, by a thread in its last clean-up: the collector looks often whether it is gone
 };
 
 // `head` and `tail` count words and only grow, also across owners. Each has one writer.

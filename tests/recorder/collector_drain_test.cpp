@@ -141,10 +141,10 @@ TEST(Drain, AThreadThatVanishedGivesItsRingBackWithAllItsEvents) {
     (void)d.pass();
     vanishes.write(events.next());
   }
-  const auto orphans = d.drain.orphans([](std::uint32_t tid) { return tid != 5; });
+  const auto orphans = d.drain.orphans(Drain::Among::all, [](std::uint32_t tid) { return tid != 5; });
   ASSERT_THAT(orphans, SizeIs(1));
   (void)d.pass();
-  d.drain.take_back(orphans, 77, monotonic_ns());
+  d.drain.take_back(orphans, monotonic_ns());
   EXPECT_EQ(d.segment.state(orphans[0]), ring::RingState::free);
   Producer next(d.segment.view(), 8);
   next.write(events.next());
@@ -154,6 +154,53 @@ TEST(Drain, AThreadThatVanishedGivesItsRingBackWithAllItsEvents) {
   const Streams streams = streams_of(d.read_back());
   EXPECT_THAT(streams.at(5), SizeIs(2));
   EXPECT_THAT(streams.at(8), SizeIs(1));
+}
+
+TEST(Drain, AThreadsSecondRingComesBehindItsFirstWhereverTheyLie) {
+  DrainedSegment d;
+  RandomEvents events(11);
+  (void)d.pass();
+  Producer other(d.segment.view(), 1);
+  other.write(events.next());
+  Producer first(d.segment.view(), 2);
+  const ring::RawEvent a = events.next();
+  const ring::RawEvent b = events.next();
+  const ring::RawEvent c = events.next();
+  first.write(a);
+  other.end(~std::uint64_t{0});
+  (void)d.pass();  // the other's ring, a lower one, is free again
+  first.write(b);
+  first.end(b.stamp);
+  Producer second(d.segment.view(), 2);
+  second.write(c);
+  ASSERT_LT(second.ring(), first.ring());
+  (void)d.pass();
+  EXPECT_THAT(streams_of(d.read_back()).at(2),
+              testing::ElementsAre(as_recorded(a), as_recorded(b), as_recorded(c)));
+}
+
+TEST(Drain, ARingOfAnEndingThreadIsReadUntilTheThreadIsGone) {
+  DrainedSegment d;
+  RandomEvents events(12);
+  Producer thread(d.segment.view(), 5);
+  thread.write(events.next());
+  d.segment.view().state(thread.ring()).store(static_cast<std::uint32_t>(ring::RingState::ending));
+  Producer lives(d.segment.view(), 6);
+  lives.write(events.next());
+  (void)d.pass();
+  const auto all_live = [](std::uint32_t) { return true; };
+  const auto none_lives = [](std::uint32_t) { return false; };
+  EXPECT_THAT(d.drain.orphans(Drain::Among::ending, all_live), SizeIs(0));
+  const ring::RawEvent last = events.next();
+  thread.write(last);
+  const auto orphans = d.drain.orphans(Drain::Among::ending, none_lives);
+  ASSERT_THAT(orphans, testing::ElementsAre(thread.ring()));
+  (void)d.pass();
+  d.drain.take_back(orphans, monotonic_ns());
+  EXPECT_EQ(d.segment.state(thread.ring()), ring::RingState::free);
+  const format::TapeReader reader = d.read_back();
+  EXPECT_THAT(streams_of(reader).at(5), SizeIs(2));
+  EXPECT_EQ(reader.info().threads.at(0).end_tick, last.stamp);
 }
 
 TEST(Drain, WhateverAKilledProcessHadPublishedIsOnTheTape) {

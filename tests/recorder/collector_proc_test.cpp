@@ -50,6 +50,11 @@ TEST(Proc, ThisProcessIsReadAsItIs) {
   EXPECT_NE(executable_identity(::getpid()), 0U);
 }
 
+TEST(Proc, ThreadsAreFoundByTheirNumbersInTheInnermostNamespace) {
+  EXPECT_THAT(threads_by_inner_number(::getpid()), testing::Contains(static_cast<std::uint32_t>(::getpid())));
+  EXPECT_TRUE(threads_by_inner_number(0x7fffffff).empty());
+}
+
 TEST(Proc, AProcessThatIsGoneYieldsNothing) {
   constexpr pid_t none = 0x7fffffff;
   EXPECT_EQ(parent_of(none), 0);
