@@ -186,6 +186,10 @@ RecordingSummary Loop::run() {
   while (!stop_) {
     wait(busy);
     handle_signals();
+    if (!ended() && (end_ = program_.poll_end())) {
+      ended_ns_ = now_ns_;
+    }
+    const std::vector<pid_t> gone = recordings_.find_gone();
     for (const PeerMessage& message : server_.take_messages()) {
       if (message.what == PeerMessage::What::hello) {
         recordings_.greet(server_, message);
@@ -194,10 +198,7 @@ RecordingSummary Loop::run() {
       }
     }
     busy = recordings_.pass();
-    if (!ended() && (end_ = program_.poll_end())) {
-      ended_ns_ = now_ns_;
-    }
-    recordings_.end_finished([this] { return program_.poll_end(); });
+    recordings_.end_gone(gone, [this] { return program_.poll_end(); });
     if (now_ns_ >= next_look_ns_) {
       next_look_ns_ = now_ns_ + 20 * millisecond_ns;
       recordings_.end_replaced(now_ns_);

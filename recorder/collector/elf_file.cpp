@@ -116,4 +116,18 @@ ElfFacts read_elf(const std::string& path) {
   return facts;
 }
 
+const ElfFacts& ElfCache::facts(const std::string& path, const struct stat& status) {
+  constexpr std::size_t most_files = 4096;
+  const Key key{status.st_dev, status.st_ino, status.st_size,
+                std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec};
+  const auto found = known_.find(key);
+  if (found != known_.end()) {
+    return found->second;
+  }
+  if (known_.size() >= most_files) {
+    known_.clear();
+  }
+  return known_.emplace(key, read_elf(path)).first->second;
+}
+
 }  // namespace heaptape::collector

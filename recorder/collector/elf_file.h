@@ -4,8 +4,12 @@
 // libelf is used in this file alone. Costs one open and a few reads.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 
 namespace heaptape::collector {
 
@@ -20,5 +24,17 @@ struct ElfFacts {
 };
 
 [[nodiscard]] ElfFacts read_elf(const std::string& path);
+
+// Reads each file once, as long as it stays the same: processes of one recording share most files.
+// Bounded; not thread-safe.
+class ElfCache {
+ public:
+  // `status`: of the file `path`, just taken.
+  [[nodiscard]] const ElfFacts& facts(const std::string& path, const struct stat& status);
+
+ private:
+  using Key = std::tuple<dev_t, ino_t, off_t, std::int64_t>;  // device, inode, size, time of change
+  std::map<Key, ElfFacts> known_;
+};
 
 }  // namespace heaptape::collector

@@ -19,11 +19,11 @@ std::string_view basename_of(const std::string& path) {
 
 // The file that is mapped: by its path here, else by its path in the process's own root. The inode
 // alone is compared: on overlay file systems the two sides name different devices.
-std::string readable_path(pid_t pid, const Mapping& mapping) {
+ElfFacts facts_of(pid_t pid, const Mapping& mapping, ElfCache& files) {
   for (const std::string& path : {mapping.path, fmt::format("/proc/{}/root{}", pid, mapping.path)}) {
     struct stat s {};
     if (::stat(path.c_str(), &s) == 0 && s.st_ino == mapping.inode) {
-      return path;
+      return files.facts(path, s);
     }
   }
   return {};
@@ -78,8 +78,7 @@ std::vector<format::ModuleInfo> Modules::update(pid_t pid, const std::vector<Map
     if (!executable_pages || !known_.try_emplace({base.start, base.path}, end - base.start).second) {
       continue;  // a data file, or already told
     }
-    const std::string path = readable_path(pid, base);
-    const ElfFacts facts = path.empty() ? ElfFacts{} : read_elf(path);
+    const ElfFacts facts = facts_of(pid, base, *files_);
     fresh.push_back({.path = base.path,
                      .build_id = facts.build_id,
                      .load_address = base.start,

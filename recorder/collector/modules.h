@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "format/tape.h"
+#include "recorder/collector/elf_file.h"
 #include "recorder/collector/proc.h"
 
 namespace heaptape::collector {
@@ -20,7 +21,9 @@ namespace heaptape::collector {
 class Modules {
  public:
   // `preload_path`: the recorder's own library, which never counts as the allocator.
-  explicit Modules(std::string preload_path) : preload_path_(std::move(preload_path)) {}
+  // `files` is shared with other processes' modules.
+  Modules(std::string preload_path, ElfCache& files)
+      : preload_path_(std::move(preload_path)), files_(&files) {}
 
   // Reads the mappings of `pid` and returns the modules that were not there at the last call.
   [[nodiscard]] std::vector<format::ModuleInfo> update(pid_t pid) { return update(pid, file_mappings(pid)); }
@@ -31,6 +34,7 @@ class Modules {
 
  private:
   std::string preload_path_;
+  ElfCache* files_;
   std::string allocator_;
   std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> known_;  // (address, path) -> size
 };

@@ -34,7 +34,7 @@ std::int64_t next_look(std::int64_t age_ns) {
 
 }  // namespace
 
-format::Result<std::unique_ptr<Recording>> Recording::prepare(const RecordingContext& context, pid_t pid,
+format::Result<std::unique_ptr<Recording>> Recording::prepare(RecordingContext& context, pid_t pid,
                                                               const ring::Hello& hello) {
   const ClockPair start = clock_pair();
   const bool sequence = context.clock == format::ClockSource::sequence;
@@ -274,7 +274,7 @@ TapeSummary Recording::summary() const {
   s.program = program_;
   s.executable = executable_path_;
   s.pid = header_pid_;
-  s.same_program = forked_;
+  s.forked = forked_;
   s.footer = footer_;
   s.threads = threads_.count();
   s.tape_bytes = tape_bytes_;

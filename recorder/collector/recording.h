@@ -35,12 +35,13 @@ struct RecordingContext {
   format::StackMode stacks = format::StackMode::none;
   Overflow overflow = Overflow::block;
   std::string preload_path;
+  ElfCache files;
 };
 
 class Recording {
  public:
   // Errors: system (no memory for rings, or the process is gone).
-  [[nodiscard]] static format::Result<std::unique_ptr<Recording>> prepare(const RecordingContext& context,
+  [[nodiscard]] static format::Result<std::unique_ptr<Recording>> prepare(RecordingContext& context,
                                                                           pid_t pid,
                                                                           const ring::Hello& hello);
 
@@ -68,8 +69,8 @@ class Recording {
   [[nodiscard]] TapeSummary summary() const;
 
  private:
-  Recording(const RecordingContext& context, Segment segment)
-      : context_(&context), segment_(std::move(segment)), modules_(context.preload_path) {}
+  Recording(RecordingContext& context, Segment segment)
+      : context_(&context), segment_(std::move(segment)), modules_(context.preload_path, context.files) {}
 
   [[nodiscard]] format::Result<bool> try_pass(const ClockPair& now);
   [[nodiscard]] format::Result<void> write_outside_view(std::int64_t now_ns);

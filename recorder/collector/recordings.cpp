@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 #include <utility>
 
@@ -17,11 +18,6 @@ namespace {
 
 // How long a process may be another program without reporting: loading it takes a while.
 constexpr std::int64_t patience_ns = 500'000'000;
-
-// A root below the first, and below a tenth of a program that it started, was only its launcher.
-constexpr std::uint64_t launcher_events = 20'000;
-constexpr std::uint64_t launched_factor = 10;
-constexpr std::uint64_t launched_events = 10'000;
 
 bool has_ended(int pidfd) {
   pollfd p{pidfd, POLLIN, 0};
@@ -147,26 +143,34 @@ bool Recordings::pass() {
   return busy;
 }
 
-void Recordings::end_finished(const std::function<std::optional<ProgramEnd>()>& end_of_root) {
-  for (auto item = active_.begin(); item != active_.end();) {
-    auto here = item++;
-    const Recording& recording = *here->second.recording;
-    if (!has_ended(recording.pidfd())) {
+std::vector<pid_t> Recordings::find_gone() const {
+  std::vector<pid_t> gone;
+  for (const auto& [pid, active] : active_) {
+    if (has_ended(active.recording->pidfd())) {
+      gone.push_back(pid);
+    }
+  }
+  return gone;
+}
+
+void Recordings::end_gone(const std::vector<pid_t>& gone,
+                          const std::function<std::optional<ProgramEnd>()>& end_of_root) {
+  for (const pid_t pid : gone) {
+    auto node = active_.extract(pid);
+    if (node.empty()) {
       continue;
     }
-    const auto end = here->first == root_ ? end_of_root() : end_of(here->first, recording.pidfd());
-    auto gone = active_.extract(here);
-    if (gone.mapped().changed_since_ns != 0) {
-      notes_->warn("{} (pid {}) went on as another program, which was not recorded", recording.program(),
-                   recording.pid());
-      root_went_unrecorded_ = root_went_unrecorded_ || recording.pid() == root_;
-      finish(std::move(gone.mapped().recording), EndReason::replaced, 0);
-    } else if (!end) {
-      finish(std::move(gone.mapped().recording), EndReason::exited, -1);
-    } else {
-      finish(std::move(gone.mapped().recording), end->killed ? EndReason::killed : EndReason::exited,
-             end->value);
+    Active& active = node.mapped();
+    if (active.changed_since_ns != 0) {
+      notes_->warn("{} (pid {}) went on as another program, which was not recorded",
+                   active.recording->program(), pid);
+      root_went_unrecorded_ = root_went_unrecorded_ || pid == root_;
+      finish(std::move(active.recording), EndReason::replaced, 0);
+      continue;
     }
+    const auto end = pid == root_ ? end_of_root() : end_of(pid, active.recording->pidfd());
+    const EndReason reason = end && end->killed ? EndReason::killed : EndReason::exited;
+    finish(std::move(active.recording), reason, end ? end->value : -1);
   }
 }
 
@@ -231,13 +235,12 @@ void Recordings::finish(std::unique_ptr<Recording> recording, EndReason reason, 
 
 void Recordings::settle_names() {
   const auto root = std::find_if(ended_.rbegin(), ended_.rend(), [](const TapeSummary& t) { return t.root; });
-  if (root == ended_.rend() || root->footer.events >= launcher_events) {
+  if (root == ended_.rend()) {
     return;
   }
   TapeSummary* launched = nullptr;
   for (TapeSummary& tape : ended_) {
-    if (!tape.root && !tape.same_program && tape.footer.events >= launched_events &&
-        tape.footer.events / launched_factor >= root->footer.events &&
+    if (is_launcher_of(*root, tape) &&
         (launched == nullptr || tape.footer.events > launched->footer.events)) {
       launched = &tape;
     }
@@ -248,6 +251,24 @@ void Recordings::settle_names() {
   }
   rename(*root, names_.untaken(names_.other(root->pid, root->program)));
   rename(*launched, names_.untaken(names_.plain(launched->pid, launched->program)));
+}
+
+bool is_launcher_of(const TapeSummary& root, const TapeSummary& started) {
+  constexpr std::array wrappers = {"sh",   "dash",    "bash",   "zsh",    "ksh",     "fish",     "busybox",
+                                   "env",  "nice",    "ionice", "nohup",  "timeout", "time",     "taskset",
+                                   "chrt", "setsid",  "stdbuf", "strace", "ltrace",  "setpriv",  "runuser",
+                                   "sudo", "unshare", "xargs",  "script", "numactl", "xvfb-run", "faketime"};
+  constexpr std::uint64_t little = 20'000;
+  constexpr std::uint64_t much = 10'000;
+  if (started.root || started.forked || started.path.empty() ||
+      started.footer.reason == EndReason::replaced) {
+    return false;
+  }
+  const std::string file = fs::path(root.executable).filename();
+  const std::uint64_t events = started.footer.events;
+  const bool is_wrapper = std::ranges::find(wrappers, file) != wrappers.end();
+  return (is_wrapper && events > root.footer.events) ||
+         (root.footer.events < little && events >= much && events / 10 >= root.footer.events);
 }
 
 std::uint64_t Recordings::events() const noexcept {

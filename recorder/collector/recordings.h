@@ -40,15 +40,19 @@ class Recordings {
 
   // One pass over all; true: come back soon.
   [[nodiscard]] bool pass();
-  // Ends the recordings of processes that are gone; `end_of_root` tells how the root ended.
-  void end_finished(const std::function<std::optional<ProgramEnd>()>& end_of_root);
+  // Recorded processes that are gone. All they ever said to the server is there by then: take its
+  // messages and make a pass before `end_gone`, since their last image may not have begun yet.
+  [[nodiscard]] std::vector<pid_t> find_gone() const;
+  // Ends their recordings; `end_of_root` tells how the root ended.
+  void end_gone(const std::vector<pid_t>& gone,
+                const std::function<std::optional<ProgramEnd>()>& end_of_root);
   // Ends those whose process went on as a program that does not report here, after some patience.
   void end_replaced(std::int64_t now_ns);
   // Ends all at once; the programs run on.
   void stop_all();
 
-  // Where the root turned out to be a mere launcher of the program that was meant (far fewer events
-  // than one program that it started), FILE goes to that program's tape. After all have ended.
+  // Where the root was a mere launcher of the program that was meant (see `is_launcher_of`), FILE
+  // goes to the tape of the largest program that it started. After all have ended.
   void settle_names();
 
   [[nodiscard]] bool empty() const noexcept { return active_.empty() && greeted_.empty(); }
@@ -87,5 +91,9 @@ class Recordings {
   std::uint64_t failures_ = 0;
   bool root_went_unrecorded_ = false;
 };
+
+// Whether FILE is better given to `started`: the root is a shell or a wrapper, and recorded less; or
+// it recorded little, and not a tenth of what `started` did. A fork is no program of its own.
+[[nodiscard]] bool is_launcher_of(const TapeSummary& root, const TapeSummary& started);
 
 }  // namespace heaptape::collector

@@ -91,10 +91,15 @@ void Segment::keep_reserve() {
     free += static_cast<std::uint32_t>(state(i) == RingState::free);
   }
   const std::uint32_t in_use = high_ - free;
-  std::uint32_t wanted = std::max(smallest_reserve, in_use / 4);
-  if (free < wanted / 2) {
-    wanted = std::max(wanted, in_use);  // demand runs ahead of us: double what there is
+  if (high_ != 0 && free <= reserve_ / 4) {
+    reserve_ = std::min(reserve_ * 2, largest_reserve);  // demand runs ahead of us
   }
+  if (passes_ < first_passes) {
+    passes_ += 1;
+  } else {
+    reserve_ = std::max(reserve_, smallest_reserve);
+  }
+  const std::uint32_t wanted = std::max(reserve_, in_use / 4);
   memory_is_short_ = false;
   while (free < wanted && high_ < view_.ring_count() && !memory_is_short_) {
     add_ring();

@@ -31,6 +31,10 @@ struct SegmentOptions {
 class Segment {
  public:
   static constexpr std::uint32_t smallest_reserve = 8;
+  static constexpr std::uint32_t largest_reserve = 256;  // 34 MB
+  // Most processes live for a millisecond or two, with one thread: they begin with less.
+  static constexpr std::uint32_t first_reserve = 3;
+  static constexpr std::uint32_t first_passes = 4;
 
   // With the first reserve of free rings. Errors: system.
   [[nodiscard]] static format::Result<Segment> create(const SegmentOptions& options);
@@ -51,7 +55,8 @@ class Segment {
     view_.state(index).store(static_cast<std::uint32_t>(ring::RingState::free), std::memory_order_release);
   }
 
-  // Adds rings until enough are free for those in use; more at once where the reserve ran low.
+  // Adds rings until enough are free for those in use. A reserve that nearly ran out is doubled, and
+  // stays so.
   void keep_reserve();
   // Lets the clock word show the present.
   void advance_clock() noexcept;
@@ -70,6 +75,8 @@ class Segment {
   SharedMemory memory_;
   ring::SegmentView view_;
   std::uint32_t high_ = 0;
+  std::uint32_t reserve_ = first_reserve;
+  std::uint32_t passes_ = 0;  // up to first_passes
   bool memory_is_short_ = false;
 };
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "format/base/units.h"
 
@@ -79,6 +81,33 @@ void append_losses(std::string& text, const TapeSummary& tape) {
   }
 }
 
+std::string line_of(const TapeSummary& tape) {
+  std::string line = fmt::format(
+      "{}  {} (pid {}): {} of {}, {}", tape.path.empty() ? "(no tape)" : tape.path.native(), tape.program,
+      tape.pid, plural(tape.footer.events, "event"), plural(tape.threads, "thread"), end_in_words(tape));
+  if (!tape.path.empty()) {
+    line += fmt::format(", {}, {:.2f} bytes per event", format_size(tape.tape_bytes), bytes_per_event(tape));
+  }
+  return line;
+}
+
+// All, or the program's own last image, those that failed and the largest; in order of their ends.
+std::vector<std::size_t> tapes_to_show(const RecordingSummary& summary, std::size_t most) {
+  std::vector<std::size_t> shown(summary.tapes.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  if (shown.size() > most) {
+    const auto rank = [&](std::size_t i) {
+      const TapeSummary& t = summary.tapes[i];
+      const bool always = !t.failure.empty() || (t.root && t.footer.reason != EndReason::replaced);
+      return std::pair(!always, ~t.footer.events);
+    };
+    std::ranges::sort(shown, {}, rank);
+    shown.resize(most);
+    std::ranges::sort(shown);
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::uint64_t RecordingSummary::events() const noexcept {
@@ -95,19 +124,19 @@ std::size_t RecordingSummary::largest() const noexcept {
 }
 
 std::string to_text(const RecordingSummary& summary) {
+  constexpr std::size_t most_lines = 12;
   std::string text;
   const std::size_t largest = summary.largest();
-  for (std::size_t i = 0; i < summary.tapes.size(); ++i) {
+  const std::vector<std::size_t> shown = tapes_to_show(summary, most_lines);
+  for (const std::size_t i : shown) {
     const TapeSummary& tape = summary.tapes[i];
     const bool mark = summary.tapes.size() > 1 && i == largest && tape.footer.events != 0;
-    text +=
-        fmt::format("{} {}  {} (pid {}): {} of {}, {}{}\n", mark ? "*" : " ",
-                    tape.path.empty() ? "(no tape)" : tape.path.native(), tape.program, tape.pid,
-                    plural(tape.footer.events, "event"), plural(tape.threads, "thread"), end_in_words(tape),
-                    tape.path.empty() ? ""
-                                      : fmt::format(", {}, {:.2f} bytes per event",
-                                                    format_size(tape.tape_bytes), bytes_per_event(tape)));
+    text += fmt::format("{} {}\n", mark ? "*" : " ", line_of(tape));
     append_losses(text, tape);
+  }
+  if (shown.size() < summary.tapes.size()) {
+    text += fmt::format("  and {} of other processes (--summary lists all)\n",
+                        plural(summary.tapes.size() - shown.size(), "smaller tape"));
   }
   if (summary.tapes.size() > 1) {
     text += "  (* = most events)\n";

@@ -18,8 +18,8 @@ struct TapeSummary {           // one recorded process image
   std::string program;         // name for people
   std::string executable;
   pid_t pid = 0;
-  bool root = false;         // the process that was started here
-  bool same_program = true;  // a fork of another recorded image, not a program of its own
+  bool root = false;    // the process that was started here
+  bool forked = false;  // the child of a recorded process, without an exec since
   format::TapeFooter footer;
   std::uint64_t threads = 0;
   std::uint64_t tape_bytes = 0;

@@ -338,7 +338,7 @@ TEST(Drain, AnErrorOfTheTapeIsReturned) {
 
 TEST(Segment, ItsRingsArePlacedInMemoryBeforeTheyAreOffered) {
   Segment segment = Segment::create({.ring_count = 64}).value();
-  EXPECT_EQ(segment.high(), Segment::smallest_reserve);
+  EXPECT_EQ(segment.high(), Segment::first_reserve);
   for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(segment.state(i), i < segment.high() ? ring::RingState::free : ring::RingState::absent);
   }
@@ -347,21 +347,43 @@ TEST(Segment, ItsRingsArePlacedInMemoryBeforeTheyAreOffered) {
 }
 
 TEST(Segment, TheReserveFollowsDemandUntilTheSegmentIsExhausted) {
-  Segment segment = Segment::create({.ring_count = 40}).value();
+  Segment segment = Segment::create({.ring_count = 60}).value();
+  for (std::uint32_t i = 0; i <= Segment::first_passes; ++i) {
+    segment.keep_reserve();
+  }
+  EXPECT_EQ(segment.high(), Segment::smallest_reserve);
   std::uint32_t claimed = 0;
-  while (ring::claim_ring(segment.view(), 0, 1) != 40) {
+  while (ring::claim_ring(segment.view(), 0, 1) != 60) {
     claimed += 1;
     segment.keep_reserve();
-    if (claimed < 32) {
+    if (claimed < 52) {
       ASSERT_GE(segment.high() - claimed, Segment::smallest_reserve);
       EXPECT_EQ(segment.control().exhausted.load(), 0U);
     }
   }
-  EXPECT_EQ(claimed, 40U);
+  EXPECT_EQ(claimed, 60U);
   EXPECT_EQ(segment.control().exhausted.load(), 1U);
   segment.offer(7);
   segment.keep_reserve();
   EXPECT_EQ(segment.control().exhausted.load(), 0U);
+}
+
+TEST(Segment, AReserveThatRanOutIsDoubledForGood) {
+  Segment segment = Segment::create({.ring_count = 600}).value();
+  for (std::uint32_t i = 0; i <= Segment::first_passes; ++i) {
+    segment.keep_reserve();
+  }
+  std::vector<std::uint32_t> claimed;
+  for (std::uint32_t i = 0; i < Segment::smallest_reserve; ++i) {
+    claimed.push_back(ring::claim_ring(segment.view(), 0, 1));
+  }
+  segment.keep_reserve();
+  EXPECT_EQ(segment.high(), 3 * Segment::smallest_reserve);
+  for (const std::uint32_t ring : claimed) {
+    segment.offer(ring);
+  }
+  segment.keep_reserve();
+  EXPECT_EQ(segment.high(), 3 * Segment::smallest_reserve);
 }
 
 TEST(Segment, AProgramWithLittleAddressSpaceGetsFewerRings) {

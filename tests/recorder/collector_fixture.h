@@ -44,7 +44,11 @@ struct DrainedSegment {
             Segment::create({.ring_count = rings, .stacks = format::StackMode::caller, .overflow = overflow})
                 .value()),
         writer(format::TapeWriter::create(folder / "x.tape", {}).value()),
-        drain(segment, threads, writer) {}
+        drain(segment, threads, writer) {
+    for (std::uint32_t i = 0; i <= Segment::first_passes; ++i) {
+      segment.keep_reserve();  // as in a process that has lived for some milliseconds
+    }
+  }
 
   Drain::Pass pass() {
     segment.keep_reserve();

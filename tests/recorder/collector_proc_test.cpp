@@ -65,7 +65,8 @@ TEST(Proc, AProcessThatIsGoneYieldsNothing) {
 }
 
 TEST(Modules, EachFileIsToldOnceAndTheCLibraryServesMalloc) {
-  Modules modules("/preload.so");
+  ElfCache files;
+  Modules modules("/preload.so", files);
   const auto fresh = modules.update(::getpid());
   EXPECT_THAT(fresh, Contains(Field(&format::ModuleInfo::path, HasSubstr("libc.so"))));
   EXPECT_THAT(fresh, Contains(Field(&format::ModuleInfo::path, executable_path(::getpid()))));
