@@ -148,6 +148,7 @@ std::vector<std::string> environment_of(const Candidate& candidate) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& t : texts) {
     pointers.push_back(t.data());
   }
@@ -197,8 +198,8 @@ Result<pid_t> spawn(const std::filesystem::path& engine, const Plan& plan, int r
   ::sigemptyset(&none);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  std::vector<std::string> arguments = {engine.native(), "--plan-fd", std::to_string(plan.fd()),
-                                        "--result-fd", std::to_string(result_fd)};
+  std::vector<std::string> arguments = {engine.native(), "--plan-fd", std::to_string(plan_descriptor),
+                                        "--result-fd", std::to_string(result_descriptor)};
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, engine.c_str(), &actions, &attributes, pointers_to(arguments).data(),
                                   pointers_to(environment).data());

@@ -1,7 +1,7 @@
 #include "replayer/measure/session.h"
 
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "replayer/measure/names.h"
@@ -74,6 +74,8 @@ class Session {
   Result<Plan> compile(const OpenEvents& open, Order order);
   Result<void> measure_space(Plan& plan);
   Result<void> measure_space_of(Plan& plan, std::size_t index);
+  Result<EngineOutcome> run_with_exact(Plan& plan, const Candidate& candidate,
+                                       std::span<const std::size_t> instants);
   Result<void> measure_time(const Plan& plan);
   Result<void> run_round(const Plan& plan, bool warm_up);
   void finish_time(std::size_t index);
@@ -106,6 +108,23 @@ Result<Plan> Session::compile(const OpenEvents& open, Order order) {
   return plan;
 }
 
+// A space run that reads exactly at these instants too. The plan is as before afterwards.
+Result<EngineOutcome> Session::run_with_exact(Plan& plan, const Candidate& candidate,
+                                              std::span<const std::size_t> instants) {
+  std::vector<std::size_t> changed;
+  for (const std::size_t i : instants) {
+    if (plan.instants()[i].exact == 0) {
+      plan.set_exact(i, true);
+      changed.push_back(i);
+    }
+  }
+  auto outcome = run_engine(plan, candidate, RunMode::space, settings_.engine);
+  for (const std::size_t i : changed) {
+    plan.set_exact(i, false);
+  }
+  return outcome;
+}
+
 Result<void> Session::measure_space_of(Plan& plan, std::size_t index) {
   CandidateResult& entry = result_.results[index];
   const Candidate& candidate = candidates_[index];
@@ -113,14 +132,11 @@ Result<void> Session::measure_space_of(Plan& plan, std::size_t index) {
   if (!outcome) {
     return Failure(outcome.error());
   }
-  if (const auto peak = cheap_peak(*outcome); outcome->failure.empty() && peak) {
-    plan.set_exact(*peak, true);
-    auto again = run_engine(plan, candidate, RunMode::space, settings_.engine);
-    plan.set_exact(*peak, false);
-    if (!again) {
-      return Failure(again.error());
+  if (const auto needed = exact_readings_needed(*outcome); outcome->failure.empty() && !needed.empty()) {
+    outcome = run_with_exact(plan, candidate, needed);
+    if (!outcome) {
+      return Failure(outcome.error());
     }
-    outcome = std::move(again);
   }
   entry.version = outcome->result.allocator_version;
   entry.failure = !outcome->failure.empty() ? outcome->failure : space_contradiction(plan, *outcome);

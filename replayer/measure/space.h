@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "replayer/measure/engine_process.h"
 #include "replayer/measure/result.h"
@@ -14,8 +14,10 @@ namespace heaptape::replayer {
 // The engine counts live bytes itself; they must be the plan's, unless allocations failed. Empty: they are.
 [[nodiscard]] std::string space_contradiction(const Plan& plan, const EngineOutcome& outcome);
 
-// The instant of the largest resident size, if it was not read exactly.
-[[nodiscard]] std::optional<std::size_t> cheap_peak(const EngineOutcome& outcome);
+// Instants that must be read exactly in another run for the result to be right: the one where a cheap
+// reading found the peak; or, for an allocator whose pages cheap readings judge wrongly (MADV_FREE),
+// some 200 all along the run, for then only exact ones are used. Empty: this run will do.
+[[nodiscard]] std::vector<std::size_t> exact_readings_needed(const EngineOutcome& outcome);
 
 [[nodiscard]] SpaceResult space_of(const Plan& plan, const EngineOutcome& outcome);
 

@@ -53,7 +53,7 @@ std::string time_table(const ReplayResult& result) {
                   any.order, any.runs, any.runs == 1 ? "" : "s", result.null_ns_per_event.median);
   const double best =
       best_of(result, [](const CandidateResult& c) { return c.time.net_ns_per_event.median; });
-  Rows rows{{"allocator", "ns per call ", "95 % interval", "CPU ns", "waiting ns", "page faults"}};
+  Rows rows{{"allocator", "ns per call ", "95 % interval", "CPU ns, gross", "waiting ns", "page faults"}};
   for (const CandidateResult& c : result.results) {
     if (!c.failure.empty()) {
       rows.push_back({c.allocator, "failed "});
@@ -84,6 +84,11 @@ std::string space_table(const ReplayResult& result) {
       continue;
     }
     const SpaceResult& s = c.space;
+    if (c.allocator == "null") {  // its blocks are all in one place: no pages, no fragmentation
+      rows.push_back({c.allocator, marked(mebibytes(s.peak_resident_bytes), false), s.peak_resident_method,
+                      marked(mebibytes(s.final_resident_bytes), false)});
+      continue;
+    }
     const auto is_best = [&](std::uint64_t bytes, double best) {
       return c.is_comparable() && c.allocator != "null" && static_cast<double>(bytes) == best;
     };
