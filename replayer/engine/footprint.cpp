@@ -199,8 +199,12 @@ std::uint64_t FootprintReader::scan_bytes(std::uintptr_t begin, std::uintptr_t e
     const int found = ::ioctl(pagemap_, pagemap_scan, &request);
     if (found < 0) break;
     for (int i = 0; i < found; ++i) bytes += regions[i].end - regions[i].begin;
-    if (request.walk_end <= begin) break;
-    begin = request.walk_end;
+    // Kernels are known that tell a walk end before the end of the last region: those pages would be
+    // counted again.
+    std::uintptr_t reached = request.walk_end;
+    if (found > 0 && regions[found - 1].end > reached) reached = regions[found - 1].end;
+    if (reached <= begin) break;
+    begin = reached;
   }
   return bytes;
 }

@@ -69,6 +69,7 @@ template <TouchMode touch>
     if (op.size_bytes != 0) ++lane.failed_allocations;  // a null for no bytes is allowed
     return false;
   }
+  if (op.size_bytes == 0) return true;  // no object lies there
   // The platform's rule: enough for any object of that size.
   std::uint64_t needed = op.size_bytes >= 16 ? 16 : std::bit_floor(op.size_bytes | 1);
   if (op.code == OpCode::aligned) needed = std::uint64_t{1} << op.alignment_log2;
@@ -95,10 +96,7 @@ template <TouchMode touch, class Observer>
 [[gnu::always_inline]] inline void reallocate(const Candidate& candidate, Lane& lane, Observer& observer,
                                               const PlanOp& op, void*& slot) noexcept {
   void* const old = slot;
-  if (old == nullptr && (op.flags & op_realloc_null) == 0) [[unlikely]] {
-    ++lane.skipped_ops;
-    return;
-  }
+  // Empty where the candidate answered null, be it to a request for no bytes: then as in C, a new block.
   observer.leaving(op, old);
   void* const block = candidate.realloc(old, op.size_bytes);
   if (block == nullptr && old != nullptr) [[unlikely]] {
