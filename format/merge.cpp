@@ -46,7 +46,7 @@ void Merger::State::add(ThreadIndex thread, std::vector<RecordedEvent> events) {
   const std::uint32_t number = stream_of(thread);
   MergeStream& s = streams[number];
   buffered += events.size();
-  s.push(std::move(events), watermarks);
+  s.push(std::move(events), watermarks, losses);
   if (!s.active) {
     s.active = true;
     active.push_back(number);
@@ -68,13 +68,7 @@ void Merger::State::gap(const Gap& gap) {
 void Merger::State::damaged() {
   run(no_limit);
   output.damaged();
-  for (MergeStream& s : streams) {
-    if (s.empty()) {
-      pass_gap(s);
-    } else {
-      s.mark_gap();
-    }
-  }
+  ++losses;
 }
 
 // From here on the thread's stream misses events.

@@ -11,15 +11,12 @@ namespace {
 constexpr double hold_back_seconds = 100e-6;
 constexpr std::uint64_t hold_back_ticks_at_least = 1U << 18;  // where the rate is not known either
 constexpr std::uint64_t usual_hold_back_ticks = 256;          // no block changes hands and is freed in less
-// So early that a whole life at the same address fits in between: three times the most seen.
-constexpr std::uint64_t overtaking_ticks = 1U << 14;
-// The shared counter is taken in program order; what is left is slack for importers.
-constexpr std::uint64_t hold_back_numbers = 64;
+constexpr std::uint64_t credible_hold_back_ticks = 1U << 14;  // three times the most seen
 
 std::uint64_t hold_back_of(const TapeHeader& header) {
   switch (header.clock) {
     case ClockSource::sequence:
-      return hold_back_numbers;
+      return 0;  // the shared counter is incremented in program order
     case ClockSource::none:
       return std::numeric_limits<std::uint64_t>::max();
     case ClockSource::tsc:
@@ -75,17 +72,32 @@ MergeJudge::MergeJudge(const TapeHeader& header)
       usual_ticks_(header.clock == ClockSource::tsc ? usual_hold_back_ticks : 0),
       before_release_(header.clock == ClockSource::none ? 0 : 1) {}
 
+std::uint64_t MergeJudge::credible_ticks() const noexcept {
+  if (hold_back_ticks_ == no_limit) {
+    return no_limit;  // stamps of unknown worth
+  }
+  return std::max(credible_hold_back_ticks, 4 * std::min(earliest_proven_, hold_back_ticks_));
+}
+
 Verdict MergeJudge::acquire(const Question& question) {
   const std::uint64_t stamp = question.streams[question.self].head().stamp;
   const std::uint64_t near = std::min(latest_for(stamp), known_until_);
-  const Verdict verdict = look(question, near);
-  if (verdict.ruling != Ruling::waits || verdict.proven || near == known_until_ ||
-      verdict.stamp <= stamp + usual_ticks_ || budget_ < ample_) {
+  Verdict verdict = look(question, near);
+  if (verdict.ruling == Ruling::missing || verdict.ruling == Ruling::undecided) {
     return verdict;
   }
-  // A long way to the release, and nothing proven by what is near it: look as far as can be seen.
-  const Verdict second = look(question, known_until_);
-  return second.ruling == Ruling::undecided ? verdict : second;
+  if (!verdict.proven && near != known_until_ && verdict.early > usual_ticks_ && budget_ >= ample_) {
+    // Unusual, and nothing proven by what is near: look as far as can be seen.
+    if (const Verdict second = look(question, known_until_); second.ruling != Ruling::undecided) {
+      verdict = second;
+    }
+  }
+  if (verdict.proven) {
+    earliest_proven_ = std::max(earliest_proven_, verdict.early);
+  } else if (verdict.early > credible_ticks() && question.all_read) {
+    return {.ruling = Ruling::missing};
+  }
+  return verdict;
 }
 
 Verdict MergeJudge::look(const Question& question, std::uint64_t seen_until) {
@@ -144,8 +156,7 @@ bool MergeJudge::gather(const Question& question, std::uint32_t stream, std::uin
 // When the live object's acquire came at the latest.
 std::uint64_t MergeJudge::latest_birth(const Question& question, std::uint64_t seen_until) {
   const MergeStream& stream = question.streams[question.born.stream];
-  const std::uint64_t ahead = std::min(hold_back_ticks_, overtaking_ticks);
-  std::uint64_t latest = question.born.stamp > no_limit - ahead ? no_limit : question.born.stamp + ahead;
+  std::uint64_t latest = latest_for(question.born.stamp);
   if (question.born.stream == question.self) {
     latest = question.born.stamp;  // before what its thread does now
   } else if (stream.last_release > question.born.stamp) {
@@ -209,12 +220,21 @@ Verdict MergeJudge::deal_out(const Question& question, std::uint64_t seen_until,
   if (!waiting.empty() && waiting.begin()->first <= seen_until) {
     return missing;
   }
-  if (verdict.ruling == Ruling::waits) {
+  if (next_release != nullptr) {
+    const std::uint64_t early_one = verdict.ruling == Ruling::displaces
+                                        ? question.born.stamp
+                                        : question.streams[question.self].head().stamp;
     verdict.stream = next_release->stream;
     verdict.stamp = next_release->stamp;
-    return verdict.stream == question.self ? missing : verdict;
+    verdict.early = verdict.stamp - std::min(verdict.stamp, early_one);
   }
-  return verdict.ruling == Ruling::undecided && question.all_read ? missing : verdict;
+  if (verdict.ruling == Ruling::waits && verdict.stream == question.self) {
+    return missing;
+  }
+  if (verdict.ruling != Ruling::undecided) {
+    return verdict;
+  }
+  return question.all_read ? missing : Verdict{};
 }
 
 Verdict MergeJudge::release(const std::vector<MergeStream>& streams, const HeldStreams& held,

@@ -8,7 +8,8 @@
 // - waits:     the object that is live ends with the next release, the acquire comes after some release;
 // - displaces: the live object's own acquire was the early one; this one lives and ends before it;
 // - missing:   there is no way: a release is not on the tape.
-// Where the tape as read so far allows several, the first is taken.
+// Where the tape as read so far allows several, the first is taken, if the address is seen to be free
+// later (then no release can be missing) or no stamp would have to be earlier than is credible.
 //
 // Cost: one pass over the events within `hold_back_ticks` of the acquire, and over all that are read
 // where the way to the release is unusually long; all calls of one phase together are bounded
@@ -38,6 +39,7 @@ struct Verdict {
   std::uint32_t stream = 0;  // `waits`: which stream holds the event
   std::uint64_t stamp = 0;   // ... and its stamp
   bool proven = false;       // the address is seen to be free later: no release is missing
+  std::uint64_t early = 0;   // by how many ticks a stamp is too early, if so
 };
 
 // (stamp of the head, stream), of all streams held back.
@@ -95,6 +97,8 @@ class MergeJudge {
     return stamp > no_limit - hold_back_ticks_ ? no_limit : stamp + hold_back_ticks_;
   }
   [[nodiscard]] std::uint64_t latest_birth(const Question& question, std::uint64_t seen_until);
+  // How early a stamp may be without proof.
+  [[nodiscard]] std::uint64_t credible_ticks() const noexcept;
   [[nodiscard]] Verdict look(const Question& question, std::uint64_t seen_until);
   bool gather(const Question& question, std::uint32_t stream, std::uint64_t limit);
   [[nodiscard]] Verdict deal_out(const Question& question, std::uint64_t seen_until, bool displace);
@@ -106,7 +110,8 @@ class MergeJudge {
   std::uint64_t budget_ = 0;
   std::uint64_t ample_ = 0;  // as long as that is left, a second look is affordable
   std::uint64_t steps_ = 0;
-  std::vector<Touch> touches_;  // scratch
+  std::uint64_t earliest_proven_ = 0;  // in ticks; tells what this recording's machine can do
+  std::vector<Touch> touches_;         // scratch
 };
 
 }  // namespace heaptape::format

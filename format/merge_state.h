@@ -47,7 +47,7 @@ struct Merger::State {
   bool rule_on_acquire(MergeStream& s, std::uint32_t self, std::uint64_t address, AddressTable::Claim& claim);
   bool admit_release(MergeStream& s, std::uint32_t self, std::uint64_t address);
   void begin_realloc(MergeStream& s, const RecordedEvent& e);
-  static std::size_t matching_begin(const MergeStream& s, const RecordedEvent& e);
+  [[nodiscard]] std::size_t matching_begin(const MergeStream& s, const RecordedEvent& e) const;
   void pass_gap(MergeStream& s);
 
   void hold(MergeStream& s, std::uint32_t self, std::uint64_t address, const Verdict& verdict);
@@ -69,6 +69,7 @@ struct Merger::State {
   std::uint64_t steps = 0;
 
   std::uint64_t watermarks = 0;
+  std::uint64_t losses = 0;       // calls of `damaged`
   std::uint64_t known_until = 0;  // all that was published before this tick has been read
   std::uint64_t frontier = 0;     // heads up to here may go
   std::uint64_t newest = 0;       // latest stamp emitted

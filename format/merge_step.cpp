@@ -110,17 +110,19 @@ void Merger::State::begin_realloc(MergeStream& s, const RecordedEvent& e) {
     s.open.erase(s.open.begin());
   }
   s.open.push_back(output.begun(e, s.was_blocked && !s.forced));
+  s.open.back().losses = s.head_losses();
 }
 
 // The open realloc that the end belongs to: the latest that asked for the same; else the latest,
 // unless what is missing from the thread's stream may have ended that.
-std::size_t Merger::State::matching_begin(const MergeStream& s, const RecordedEvent& e) {
+std::size_t Merger::State::matching_begin(const MergeStream& s, const RecordedEvent& e) const {
   for (std::size_t i = s.open.size(); i-- != 0;) {
     if (s.open[i].kind == e.kind && s.open[i].size_bytes == e.size_bytes) {
       return i;
     }
   }
-  return !s.open.empty() && !s.open.back().doubtful ? s.open.size() - 1 : s.open.size();
+  const bool certain = !s.open.empty() && !s.open.back().doubtful && s.open.back().losses == losses;
+  return certain ? s.open.size() - 1 : s.open.size();
 }
 
 // ---- holding back

@@ -26,8 +26,9 @@ struct OpenRealloc {
   SiteId site = SiteId::none;
   Kind kind = Kind::realloc;
   bool repaired = false;
-  bool doubtful = false;    // events of the thread are missing since; the end may be among them
-  bool begin_lost = false;  // there was only an end
+  std::uint64_t losses = 0;  // how often blocks were missing before it was read
+  bool doubtful = false;     // the thread lost events since; the end may be among them
+  bool begin_lost = false;   // there was only an end
 };
 
 // Who made a call: the thread, and its stream's number within the merge.
@@ -51,13 +52,15 @@ class MergeStream {
   // Of a stream that is not empty:
   [[nodiscard]] const RecordedEvent& head() const noexcept { return *next_; }
   [[nodiscard]] std::uint64_t head_epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t head_losses() const noexcept { return chunks_[first_].losses; }
   // An event a little ahead of the head, for prefetching; null if its block ends before.
   [[nodiscard]] const RecordedEvent* ahead(std::ptrdiff_t n) const noexcept {
     return end_ - next_ > n ? next_ + n : nullptr;
   }
 
-  void push(std::vector<RecordedEvent> events, std::uint64_t epoch) {
-    chunks_.push_back({std::move(events), epoch, false});
+  // `losses`: how often blocks were missing from the tape before.
+  void push(std::vector<RecordedEvent> events, std::uint64_t epoch, std::uint64_t losses) {
+    chunks_.push_back({std::move(events), epoch, losses, false});
     if (chunks_.size() == first_ + 1) {
       load();
     }
@@ -117,6 +120,7 @@ class MergeStream {
   struct Chunk {
     std::vector<RecordedEvent> events;  // never empty
     std::uint64_t epoch;                // how many watermarks came before it
+    std::uint64_t losses;
     bool gap_follows;
   };
 

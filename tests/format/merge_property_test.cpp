@@ -29,7 +29,7 @@ Shape shape_of(std::uint64_t seed) {
   shape.addresses = static_cast<std::uint32_t>(shape.threads * one_of({3, 8, 100}) + 8);
   shape.prefix_calls = static_cast<std::uint32_t>(one_of({0, 0, 300}));
   shape.early_percent = static_cast<std::uint32_t>(one_of({0, 5, 50, 100}));
-  shape.early_ticks = one_of({50, 1000, 5000, 50000});
+  shape.early_ticks = one_of({50, 1000, 5000, 15000});
   shape.late_permille = static_cast<std::uint32_t>(one_of({0, 2, 20}));
   shape.pass_ticks = one_of({1000, 30000, 500000});
   shape.marks_percent = static_cast<std::uint32_t>(one_of({0, 10, 100}));
