@@ -59,21 +59,23 @@ void Merger::State::gap(const Gap& gap) {
   output.report.lost_events += gap.lost_events;
   MergeStream& s = streams[stream_of(gap.thread)];
   if (s.empty()) {
+    output.damaged_from(0);
     pass_gap(s);
-  } else {
-    s.mark_gap();
+    return;
   }
+  // What is lost came after the thread's last event; other threads' stamps may be too early.
+  output.damaged_from(s.last_stamp() - std::min(s.last_stamp(), judge.hold_back_ticks()));
+  s.mark_gap();
 }
 
 void Merger::State::damaged() {
   run(no_limit);
-  output.damaged();
+  output.damaged_from(0);
   ++losses;
 }
 
-// From here on the thread's stream misses events.
+// Here the thread's stream misses events.
 void Merger::State::pass_gap(MergeStream& s) {
-  output.damaged();
   for (OpenRealloc& open : s.open) {
     open.doubtful = true;
   }
@@ -235,7 +237,7 @@ void Merger::finish(bool complete) {
   s.run(no_limit);
   s.finishing = true;
   if (!complete) {
-    s.output.damaged();
+    s.output.damaged_from(0);
   }
   s.begin_phase(no_limit, no_limit);
 }

@@ -13,8 +13,9 @@
 // release is implied in front of it. Only that one event is charged: others that wait behind it go on
 // as if nothing had been missing. Held-back threads that wait for each other in a circle are the same case.
 //
-// Damage: after a gap has been passed, after `damaged`, and in what is left at the end of a tape that
-// was cut, implied and unknown releases are flagged `cut` and counted as implied_by_damage instead.
+// Damage: from a gap on (less what a stamp may be early), after `damaged`, and in what is left at the end of
+// a tape that was cut, implied and unknown releases are flagged `cut` and counted as implied_by_damage
+// instead.
 //
 // Reallocs become one event at the place of their end. `failed` and `unfinished` ones release nothing
 // (`released` is none) and still tell the old address. An end whose begin is missing counts as

@@ -10,8 +10,11 @@ namespace {
 // with eight threads on one lock. 100 us leave room for machines with many more.
 constexpr double hold_back_seconds = 100e-6;
 constexpr std::uint64_t hold_back_ticks_at_least = 1U << 18;  // where the rate is not known either
-constexpr std::uint64_t usual_hold_back_ticks = 256;          // no block changes hands and is freed in less
+// Less than a cache line needs from one core to another, even between the two halves of a core.
+constexpr std::uint64_t hand_over_ticks = 128;
 constexpr std::uint64_t credible_hold_back_ticks = 1U << 14;  // three times the most seen
+
+constexpr std::uint64_t dealing_cost = 8;  // of one touch, in looks
 
 std::uint64_t hold_back_of(const TapeHeader& header) {
   switch (header.clock) {
@@ -69,7 +72,7 @@ class Effects {
 
 MergeJudge::MergeJudge(const TapeHeader& header)
     : hold_back_ticks_(hold_back_of(header)),
-      usual_ticks_(header.clock == ClockSource::tsc ? usual_hold_back_ticks : 0),
+      at_once_ticks_(header.clock == ClockSource::tsc ? hand_over_ticks : 0),
       before_release_(header.clock == ClockSource::none ? 0 : 1) {}
 
 std::uint64_t MergeJudge::credible_ticks() const noexcept {
@@ -86,7 +89,7 @@ Verdict MergeJudge::acquire(const Question& question) {
   if (verdict.ruling == Ruling::missing || verdict.ruling == Ruling::undecided) {
     return verdict;
   }
-  if (!verdict.proven && near != known_until_ && verdict.early > usual_ticks_ && budget_ >= ample_) {
+  if (!verdict.proven && near != known_until_ && verdict.early > at_once_ticks_ && budget_ >= ample_) {
     // Unusual, and nothing proven by what is near: look as far as can be seen.
     if (const Verdict second = look(question, known_until_); second.ruling != Ruling::undecided) {
       verdict = second;
@@ -108,9 +111,15 @@ Verdict MergeJudge::look(const Question& question, std::uint64_t seen_until) {
       return {};
     }
   }
+  if (!spend(dealing_cost * touches_.size())) {
+    return {};
+  }
   std::stable_sort(touches_.begin(), touches_.end(), [](const Touch& a, const Touch& b) {
     return std::pair(a.stamp, a.rank) < std::pair(b.stamp, b.rank);
   });
+  if (const Verdict at_once = released_at_once(question); at_once.ruling == Ruling::waits) {
+    return at_once;
+  }
   const Verdict waits = deal_out(question, seen_until, false);
   if (waits.ruling != Ruling::missing) {
     return waits;
@@ -151,6 +160,20 @@ bool MergeJudge::gather(const Question& question, std::uint32_t stream, std::uin
     return true;
   });
   return spend(visited);
+}
+
+Verdict MergeJudge::released_at_once(const Question& question) const {
+  const auto self = std::find_if(touches_.begin(), touches_.end(), [](const Touch& t) { return t.is_self; });
+  const auto release =
+      std::find_if(touches_.begin(), touches_.end(), [](const Touch& t) { return t.releases; });
+  if (release == touches_.end() || release->stream == question.self || release->stamp > self->latest) {
+    return {};
+  }
+  const std::uint64_t early = release->stamp - std::min(release->stamp, self->stamp);
+  if (early > at_once_ticks_) {
+    return {};
+  }
+  return {.ruling = Ruling::waits, .stream = release->stream, .stamp = release->stamp, .early = early};
 }
 
 // When the live object's acquire came at the latest.

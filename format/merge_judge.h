@@ -9,7 +9,8 @@
 // - displaces: the live object's own acquire was the early one; this one lives and ends before it;
 // - missing:   there is no way: a release is not on the tape.
 // Where the tape as read so far allows several, the first is taken, if the address is seen to be free
-// later (then no release can be missing) or no stamp would have to be earlier than is credible.
+// later (then no release can be missing) or no stamp would have to be earlier than is credible. And a
+// release that another thread makes at once after the acquire cannot be that of the acquired block.
 //
 // Cost: one pass over the events within `hold_back_ticks` of the acquire, and over all that are read
 // where the way to the release is unusually long; all calls of one phase together are bounded
@@ -96,6 +97,7 @@ class MergeJudge {
   [[nodiscard]] std::uint64_t latest_for(std::uint64_t stamp) const noexcept {
     return stamp > no_limit - hold_back_ticks_ ? no_limit : stamp + hold_back_ticks_;
   }
+  [[nodiscard]] Verdict released_at_once(const Question& question) const;
   [[nodiscard]] std::uint64_t latest_birth(const Question& question, std::uint64_t seen_until);
   // How early a stamp may be without proof.
   [[nodiscard]] std::uint64_t credible_ticks() const noexcept;
@@ -104,7 +106,7 @@ class MergeJudge {
   [[nodiscard]] Verdict deal_out(const Question& question, std::uint64_t seen_until, bool displace);
 
   std::uint64_t hold_back_ticks_;
-  std::uint64_t usual_ticks_;     // nearly all stamps that are early are so by no more
+  std::uint64_t at_once_ticks_;   // no block changes hands and is released within that time
   std::uint64_t before_release_;  // an acquire comes at least so many ticks before its thread's next release
   std::uint64_t known_until_ = 0;
   std::uint64_t budget_ = 0;

@@ -42,9 +42,9 @@ void MergeOutput::note_repair(Event& event) {
   ++report.repairs;
 }
 
-void MergeOutput::note_unknown(Event& event) {
+void MergeOutput::note_unknown(Event& event, std::uint64_t stamp) {
   event.set(EventFlag::unknown_release);
-  if (damaged_) {
+  if (stamp >= damaged_from_) {
     event.set(EventFlag::cut);
     ++report.implied_by_damage;
   } else {
@@ -91,7 +91,7 @@ void MergeOutput::imply_release(const Caller& caller, std::uint64_t stamp, std::
   event.released_size_bytes = object.size_bytes;
   event.released_slot = slot;
   event.set(EventFlag::implied);
-  if (damaged_) {
+  if (stamp >= damaged_from_) {
     event.set(EventFlag::cut);
     ++report.implied_by_damage;
   } else {
@@ -133,7 +133,7 @@ void MergeOutput::released(const Caller& caller, const RecordedEvent& e, bool re
   Event& event = append(caller, e);
   event.address = event.released_address = e.address;
   if (slot == SlotIndex::none) {
-    note_unknown(event);
+    note_unknown(event, e.stamp);
     return;
   }
   const Object& object = objects_[static_cast<std::size_t>(slot)];
@@ -165,7 +165,7 @@ OpenRealloc MergeOutput::begun(const RecordedEvent& e, bool repaired) {
 }
 
 // The part of a realloc's event that tells what it took its memory from.
-void MergeOutput::take_from(Event& event, const OpenRealloc& open) {
+void MergeOutput::take_from(Event& event, const OpenRealloc& open, std::uint64_t stamp) {
   event.released_address = open.old_address;
   if (open.object != ObjectId::none) {
     event.released = open.object;
@@ -174,7 +174,7 @@ void MergeOutput::take_from(Event& event, const OpenRealloc& open) {
   } else if (open.old_address == 0 && !open.begin_lost) {
     event.set(EventFlag::null_argument);
   } else {
-    note_unknown(event);
+    note_unknown(event, stamp);
   }
 }
 
@@ -188,7 +188,7 @@ void MergeOutput::moved(const Caller& caller, const RecordedEvent& e, const Open
   Event& event = append(caller, e);
   event.address = e.address;
   event.size_bytes = e.size_bytes;
-  take_from(event, open);
+  take_from(event, open, e.stamp);
   give_birth(event, slot, e.stamp, caller);
   if (e.address == open.old_address) {
     event.set(EventFlag::in_place);
@@ -206,7 +206,7 @@ void MergeOutput::freed(const Caller& caller, const RecordedEvent& e, const Open
     event.set(EventFlag::failed);
     return;
   }
-  take_from(event, open);
+  take_from(event, open, e.stamp);
   event.set(EventFlag::freeing_realloc);
   if (open.object != ObjectId::none) {
     slots_.release(open.slot);

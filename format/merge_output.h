@@ -6,7 +6,9 @@
 // Internal to the merge.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -24,8 +26,8 @@ class MergeOutput {
  public:
   explicit MergeOutput(const TapeHeader& header) : timeline_(header) {}
 
-  // From now on implied and unknown releases are put down to missing events.
-  void damaged() noexcept { damaged_ = true; }
+  // From that stamp on implied and unknown releases are put down to missing events.
+  void damaged_from(std::uint64_t stamp) noexcept { damaged_from_ = std::min(damaged_from_, stamp); }
 
   void mark(const Watermark& mark) { timeline_.mark(mark.tick, mark.time_ns); }
 
@@ -79,10 +81,10 @@ class MergeOutput {
   Event& append(const Caller& caller, const RecordedEvent& e);
   void imply_release(const Caller& caller, std::uint64_t stamp, std::uint64_t address, SlotIndex slot);
   void note_repair(Event& event);
-  void note_unknown(Event& event);
+  void note_unknown(Event& event, std::uint64_t stamp);
   void give_birth(Event& event, SlotIndex slot, std::uint64_t stamp, const Caller& caller);
   SlotIndex vacate(std::uint64_t address);
-  void take_from(Event& event, const OpenRealloc& open);
+  void take_from(Event& event, const OpenRealloc& open, std::uint64_t stamp);
 
   MergeTimeline timeline_;
   AddressTable addresses_;
@@ -91,7 +93,7 @@ class MergeOutput {
   std::vector<Object> objects_;  // by slot
   std::uint64_t next_index_ = 0;
   std::uint64_t last_object_ = 0;
-  bool damaged_ = false;
+  std::uint64_t damaged_from_ = std::numeric_limits<std::uint64_t>::max();
   std::vector<Event> events_;
   std::size_t taken_ = 0;
 };

@@ -67,6 +67,7 @@ class MergeStream {
   }
   // The thread lost events after those pushed so far. Only where the stream is not empty.
   void mark_gap() noexcept { chunks_.back().gap_follows = true; }
+  [[nodiscard]] std::uint64_t last_stamp() const noexcept { return chunks_.back().events.back().stamp; }
 
   // Drops the head; true: the thread lost events right after it.
   bool pop() noexcept {

@@ -128,10 +128,14 @@ Outcome play(const Recording& recording, const Playback& how) {
       }
       interval += events.size();
       merger.add(ThreadIndex{block->thread}, std::move(events));
-    } else {
+    } else if (const auto* mark = std::get_if<Watermark>(&recording.items[i])) {
       outcome.two_intervals = std::max(outcome.two_intervals, interval_before + interval);
       interval_before = std::exchange(interval, 0);
-      merger.watermark(std::get<Watermark>(recording.items[i]));
+      merger.watermark(*mark);
+    } else if (const auto* gap = std::get_if<Gap>(&recording.items[i])) {
+      merger.gap(*gap);
+    } else {
+      merger.damaged();
     }
     outcome.most_buffered = std::max(outcome.most_buffered, merger.load().buffered_events);
     drain();

@@ -53,7 +53,8 @@ struct Block {
   std::uint32_t thread;
   std::vector<Entry> entries;
 };
-using Item = std::variant<Block, Watermark>;
+struct MissingBlock {};
+using Item = std::variant<Block, Watermark, Gap, MissingBlock>;
 
 struct Recording {
   TapeHeader header;

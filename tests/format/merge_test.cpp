@@ -339,9 +339,9 @@ TEST(Merge, AHeldAcquireFindsItsReleaseBehindTheFrontier) {
 TEST(Merge, AfterAGapWhatIsMissingIsPutDownToIt) {
   Merger merger(header());
   std::vector<Event> events;
-  merger.add(ThreadIndex{0}, {give(5, 0xE0), take(10, 0xA0)});
-  merger.gap({ThreadIndex{0}, 7, 90});
-  merger.add(ThreadIndex{0}, {take(100, 0xA0), give(110, 0xF0)});
+  merger.add(ThreadIndex{0}, {give(5, 0xE0), take(10'000'000, 0xA0)});
+  merger.gap({ThreadIndex{0}, 7, 10'000'090});
+  merger.add(ThreadIndex{0}, {take(10'000'100, 0xA0), give(10'000'110, 0xF0)});
   merger.finish(true);
   merger.take(events);
   ASSERT_EQ(events.size(), 5U);
