@@ -1,9 +1,11 @@
 #include "recorder/collector/recording.h"
 
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "recorder/collector/host.h"
@@ -32,17 +34,24 @@ std::int64_t next_look(std::int64_t age_ns) {
   return age_ns + std::clamp(age_ns, first_sample_interval_ns, second_ns);
 }
 
+std::uint64_t own_file_limit_bytes() {
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return limited ? limit.rlim_cur : std::numeric_limits<std::uint64_t>::max();
+}
+
 }  // namespace
 
 format::Result<std::unique_ptr<Recording>> Recording::prepare(RecordingContext& context, pid_t pid,
                                                               const ring::Hello& hello) {
   const ClockPair start = clock_pair();
   const bool sequence = context.clock == format::ClockSource::sequence;
-  auto segment = Segment::create({.ring_count = ring_count_within(hello.address_space_limit_bytes),
-                                  .clock = context.clock,
-                                  .stacks = context.stacks,
-                                  .overflow = context.overflow,
-                                  .start_tick = sequence ? 1 : start.tick});
+  auto segment = Segment::create(
+      {.ring_count = ring_count_within(hello.address_space_limit_bytes, own_file_limit_bytes()),
+       .clock = context.clock,
+       .stacks = context.stacks,
+       .overflow = context.overflow,
+       .start_tick = sequence ? 1 : start.tick});
   if (!segment) {
     return format::Failure(std::move(segment).error());
   }

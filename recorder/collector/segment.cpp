@@ -28,14 +28,12 @@ static_assert(static_cast<int>(ring::Stacks::caller) == static_cast<int>(format:
 
 }  // namespace
 
-std::uint32_t ring_count_within(std::uint64_t address_space_limit_bytes) noexcept {
-  if (address_space_limit_bytes == std::numeric_limits<std::uint64_t>::max()) {
-    return ring::default_ring_count;
-  }
-  // A sixteenth of what the program may map, in all.
-  const std::uint64_t rings = address_space_limit_bytes / 16 / sizeof(ring::Ring);
-  return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(rings, Segment::smallest_reserve, ring::default_ring_count));
+std::uint32_t ring_count_within(std::uint64_t address_space_limit_bytes,
+                                std::uint64_t file_limit_bytes) noexcept {
+  constexpr std::uint64_t part = 16;  // of what the program may map, in all
+  const std::uint64_t bytes = std::min(address_space_limit_bytes / part, file_limit_bytes / 2);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      bytes / sizeof(ring::Ring), Segment::smallest_reserve, ring::default_ring_count));
 }
 
 format::Result<Segment> Segment::create(const SegmentOptions& options) {

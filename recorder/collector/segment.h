@@ -25,8 +25,10 @@ struct SegmentOptions {
   std::uint64_t start_tick = 0;
 };
 
-// How many rings fit a program that may map no more than `address_space_limit_bytes`.
-[[nodiscard]] std::uint32_t ring_count_within(std::uint64_t address_space_limit_bytes) noexcept;
+// How many rings fit a program that may map no more than `address_space_limit_bytes`, made by a
+// collector whose files, shared memory too, may grow to `file_limit_bytes`. Without limits: UINT64_MAX.
+[[nodiscard]] std::uint32_t ring_count_within(std::uint64_t address_space_limit_bytes,
+                                              std::uint64_t file_limit_bytes) noexcept;
 
 class Segment {
  public:

@@ -386,10 +386,12 @@ TEST(Segment, AReserveThatRanOutIsDoubledForGood) {
   EXPECT_EQ(segment.high(), 3 * Segment::smallest_reserve);
 }
 
-TEST(Segment, AProgramWithLittleAddressSpaceGetsFewerRings) {
-  EXPECT_EQ(ring_count_within(~std::uint64_t{0}), ring::default_ring_count);
-  EXPECT_EQ(ring_count_within(0), Segment::smallest_reserve);
-  EXPECT_LT(ring::segment_bytes_for(ring_count_within(256U << 20)), std::size_t{20} << 20);
+TEST(Segment, LimitsOfAddressSpaceAndFilesMeanFewerRings) {
+  constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+  EXPECT_EQ(ring_count_within(unlimited, unlimited), ring::default_ring_count);
+  EXPECT_EQ(ring_count_within(0, unlimited), Segment::smallest_reserve);
+  EXPECT_LT(ring::segment_bytes_for(ring_count_within(256U << 20, unlimited)), std::size_t{20} << 20);
+  EXPECT_LT(ring::segment_bytes_for(ring_count_within(unlimited, 8U << 20)), std::size_t{8} << 20);
 }
 
 TEST(Threads, AThreadThatWritesAgainRightAfterItsEndKeepsItsIndex) {
