@@ -4,6 +4,7 @@
 
 #include "format/cursor.h"
 #include "replayer/measure/table.h"
+#include "replayer/measure/version.h"
 #include "replayer/plan/compile.h"
 
 namespace heaptape::replayer {
@@ -63,7 +64,7 @@ Result<std::vector<ListedCandidate>> list_candidates(const EngineSettings& setti
       return Failure(outcome.error());
     }
     entry.failure = outcome->failure;
-    entry.version = outcome->result.allocator_version;
+    entry.version = version_of(*candidate, outcome->result.allocator_version);
     entry.how = how(known, outcome->result);
   }
   return list;

@@ -7,6 +7,7 @@
 #include "replayer/measure/names.h"
 #include "replayer/measure/space.h"
 #include "replayer/measure/verdict.h"
+#include "replayer/measure/version.h"
 #include "replayer/plan/compile.h"
 #include "replayer/plan/verify.h"
 
@@ -138,7 +139,7 @@ Result<void> Session::measure_space_of(Plan& plan, std::size_t index) {
       return Failure(outcome.error());
     }
   }
-  entry.version = outcome->result.allocator_version;
+  entry.version = version_of(candidate, outcome->result.allocator_version);
   entry.failure = !outcome->failure.empty() ? outcome->failure : space_contradiction(plan, *outcome);
   entry.failed_allocations = outcome->result.failed_allocations;
   entry.misaligned = outcome->result.misaligned;

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "replayer/measure/version.h"
+
 namespace heaptape::replayer {
 namespace {
 
@@ -139,6 +141,26 @@ TEST_F(CandidateTest, TheInstalledOnesIncludeTheCLibraryAndTheArenaButNotNull) {
   EXPECT_THAT(labels, testing::Contains("glibc"));
   EXPECT_THAT(labels, testing::Contains("arena"));
   EXPECT_THAT(labels, testing::Not(testing::Contains("null")));
+}
+
+TEST_F(CandidateTest, VersionsAreWrittenShortAndNeverThoseOfAnother) {
+  Candidate candidate;
+  EXPECT_EQ(version_of(candidate, "glibc 2.36"), "2.36");
+  EXPECT_EQ(version_of(candidate, "mimalloc 209"), "2.0.9");
+  EXPECT_EQ(version_of(candidate, "mimalloc 30104"), "3.1.4");
+  EXPECT_EQ(version_of(candidate, "jemalloc 5.3.0-0-g54eaed1d8b56"), "5.3.0");
+  EXPECT_EQ(version_of(candidate, "tcmalloc gperftools 2.10"), "gperftools 2.10");
+  EXPECT_EQ(version_of(candidate, ""), "");
+  candidate.access = Access::preload;
+  std::ofstream(library("liby.so.2.8")) << "x";
+  std::filesystem::create_symlink("liby.so.2.8", folder_ / "liby.so.2");
+  candidate.library = library("liby.so.2");
+  EXPECT_EQ(version_of(candidate, "glibc 2.36"), "2.8");
+  EXPECT_EQ(version_of(candidate, "tbbmalloc"), "2.8");
+  std::filesystem::create_directories(folder_ / "clang/14.0.6/lib");
+  std::ofstream(library("clang/14.0.6/lib/libz.so")) << "x";
+  candidate.library = library("clang/14.0.6/lib/libz.so");
+  EXPECT_EQ(version_of(candidate, "glibc 2.36"), "clang 14.0.6");
 }
 
 }  // namespace
