@@ -14,6 +14,7 @@ bool load_candidate(const CandidateSetup& setup, Candidate& candidate) noexcept 
   switch (request.candidate) {
     case CandidateKind::builtin:
       if (std::strcmp(request.name, "null") == 0) return load_null(setup, candidate);
+      if (std::strcmp(request.name, "arena") == 0) return load_arena(setup, candidate);
       setup.message << request.name << ": no such built-in heap; there are null and arena";
       return false;
     case CandidateKind::process:

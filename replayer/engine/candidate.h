@@ -44,6 +44,7 @@ struct CandidateSetup {
 
 // The loaders behind it.
 [[nodiscard]] bool load_null(const CandidateSetup& setup, Candidate& candidate) noexcept;
+[[nodiscard]] bool load_arena(const CandidateSetup& setup, Candidate& candidate) noexcept;
 [[nodiscard]] bool load_process(const CandidateSetup& setup, Candidate& candidate) noexcept;
 [[nodiscard]] bool load_library(const CandidateSetup& setup, Candidate& candidate) noexcept;
 

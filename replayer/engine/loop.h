@@ -111,6 +111,16 @@ template <TouchMode touch, class Observer>
   accept<touch>(lane, observer, op, slot, block, 16);
 }
 
+// OpCode::wait. What was seen goes into the digest: so much of the order as the threads can know.
+[[gnu::always_inline]] inline void wait_for_other(const Replay& replay, Lane& lane,
+                                                  const PlanOp& op) noexcept {
+  Position& position = replay.lanes[op.slot].position;
+  std::uint64_t seen = position.reached(op.size_bytes);
+  if (seen == 0) [[unlikely]]
+    seen = position.wait(op.size_bytes, lane.waiting);
+  lane.digest = mix(lane.digest, seen);
+}
+
 // Runs [op, end). `linked`: deps, waits and publications are ops of this thread's stream.
 template <TouchMode touch, bool linked, class Observer>
 void run_ops(const Replay& replay, Lane& lane, Observer& observer, const PlanOp* op,
@@ -122,40 +132,27 @@ void run_ops(const Replay& replay, Lane& lane, Observer& observer, const PlanOp*
     __builtin_prefetch(&slots[op[prefetch_distance].slot], 1);
     void*& slot = slots[op->slot];
     observer.begins(lane, op);
-    switch (op->code) {
-      case OpCode::malloc:
-        accept<touch>(lane, observer, *op, slot, candidate.malloc(op->size_bytes), 16);
-        break;
-      case OpCode::free:
-        if (void* const block = slot; block != nullptr) [[likely]] {
-          slot = nullptr;
-          observer.leaving(*op, block);
-          candidate.free(block);
-        } else {
-          ++lane.skipped_ops;
-        }
-        break;
-      case OpCode::realloc:
-        reallocate<touch>(candidate, lane, observer, *op, slot);
-        break;
-      case OpCode::calloc:
-        accept<touch>(lane, observer, *op, slot, candidate.calloc(1, op->size_bytes), 16);
-        break;
-      case OpCode::aligned: {
-        const std::size_t alignment_bytes = std::size_t{1} << op->alignment_log2;
-        accept<touch>(lane, observer, *op, slot, candidate.aligned(alignment_bytes, op->size_bytes),
-                      alignment_bytes);
-        break;
+    // The two common calls first: a conditional jump is predicted sooner than an indirect one.
+    if (op->code == OpCode::malloc) {
+      accept<touch>(lane, observer, *op, slot, candidate.malloc(op->size_bytes), 16);
+    } else if (op->code == OpCode::free) {
+      if (void* const block = slot; block != nullptr) [[likely]] {
+        slot = nullptr;
+        observer.leaving(*op, block);
+        candidate.free(block);
+      } else {
+        ++lane.skipped_ops;
       }
-      case OpCode::wait:
-        if constexpr (linked) {
-          Position& position = replay.lanes[op->slot].position;
-          std::uint64_t seen = position.reached(op->size_bytes);
-          if (seen == 0) [[unlikely]]
-            seen = position.wait(op->size_bytes, lane.waiting);
-          lane.digest = mix(lane.digest, seen);
-        }
-        break;
+    } else if (op->code == OpCode::realloc) {
+      reallocate<touch>(candidate, lane, observer, *op, slot);
+    } else if (op->code == OpCode::calloc) {
+      accept<touch>(lane, observer, *op, slot, candidate.calloc(1, op->size_bytes), 16);
+    } else if (op->code == OpCode::aligned) {
+      const std::size_t alignment_bytes = std::size_t{1} << op->alignment_log2;
+      accept<touch>(lane, observer, *op, slot, candidate.aligned(alignment_bytes, op->size_bytes),
+                    alignment_bytes);
+    } else if constexpr (linked) {
+      wait_for_other(replay, lane, *op);
     }
     if constexpr (linked) {
       if ((op->flags & op_publish) != 0)
