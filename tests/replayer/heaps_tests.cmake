@@ -1,0 +1,1 @@
+heaptape_test(heaps_test SOURCES heaps_arena_test.cpp LIBS heaptape::heaps)
