@@ -45,6 +45,7 @@ class RingWriter {
     site_flag_ = with_sites ? site_bit : 0;
     gap_ = 0;
     limit_ = held;
+    held_limit_ = held;
   }
   [[nodiscard]] bool is_open() const noexcept { return words_ != nullptr; }
   [[nodiscard]] bool is_busy() const noexcept { return limit_ == busy && words_ != nullptr; }
@@ -55,6 +56,7 @@ class RingWriter {
     head_ = header().head.load(std::memory_order_relaxed);
     stamp_high_ = no_stamp;
     limit_ = held;
+    held_limit_ = held;
   }
 
   // The hot write: a record without escapes, while there is known room. False: nothing was written,
@@ -132,13 +134,31 @@ class RingWriter {
   // One event of this thread could not be written; the next write says so in its place.
   void note_dropped() noexcept { gap_ += 1; }
 
-  // True if the reader has left more than half of the ring unread: time to wake it.
-  [[nodiscard]] bool is_half_full() const noexcept {
-    return words_ != nullptr && head_ - header().tail.load(std::memory_order_relaxed) >= ring_words / 2;
+  // True if a good part of the ring is unread: time to wake the reader. Worth asking after each write(),
+  // which comes at least twice in the length of a ring.
+  [[nodiscard]] bool wants_reader() const noexcept {
+    return words_ != nullptr && head_ - header().tail.load(std::memory_order_relaxed) >= ring_words / 4;
+  }
+
+  // Whether write() would find room now.
+  [[nodiscard]] bool has_room() const noexcept {
+    return words_ != nullptr && fits(max_record_words, header().tail.load(std::memory_order_acquire));
   }
 
   // While held, fast writes fail and write() works: for a caller that wants to see the next event.
-  void hold() noexcept { limit_ = held; }
+  // Not to be called while busy.
+  void hold() noexcept {
+    if (limit_ != held) {
+      held_limit_ = limit_;
+      limit_ = held;
+    }
+  }
+  // Ends hold(), if write() has not done so. A limit stays good: room only grows.
+  void resume() noexcept {
+    if (limit_ == held) {
+      limit_ = held_limit_;
+    }
+  }
 
   // The bits of word 0 that say `alignment`, which is a power of two up to max_plain_alignment.
   [[nodiscard]] static constexpr std::uint64_t alignment_bits(std::uint64_t alignment) noexcept {
@@ -162,6 +182,13 @@ class RingWriter {
   }
   [[nodiscard]] std::uint64_t words_to_end() const noexcept { return ring_words - (head_ & ring_mask); }
 
+  [[nodiscard]] std::uint64_t padding_for(std::uint64_t count) const noexcept {
+    return count > words_to_end() ? words_to_end() : 0;
+  }
+  [[nodiscard]] bool fits(std::uint64_t count, std::uint64_t tail) const noexcept {
+    return (head_ - tail) + padding_for(count) + count + kept_words <= ring_words;
+  }
+
   // Makes `count` words in one piece writable at head_, and marks the writer busy.
   [[nodiscard]] WriteStatus begin(std::uint64_t count) noexcept {
     if (words_ == nullptr) {
@@ -171,14 +198,12 @@ class RingWriter {
       return WriteStatus::busy;
     }
     // Partner: the release store in RingReader::release: what we overwrite has been read.
-    const std::uint64_t used = head_ - header().tail.load(std::memory_order_acquire);
-    const std::uint64_t padding = count > words_to_end() ? words_to_end() : 0;
-    if (used + padding + count + kept_words > ring_words) {
+    if (!fits(count, header().tail.load(std::memory_order_acquire))) {
       return WriteStatus::full;
     }
     limit_ = busy;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    pad(padding);
+    pad(padding_for(count));
     return WriteStatus::ok;
   }
   void pad(std::uint64_t count) noexcept {
@@ -193,7 +218,7 @@ class RingWriter {
     head_ += 2;
   }
   // Publishes all that was appended, and learns how far fast writes may go: to the end of the free
-  // room, of the ring's half (so that is_half_full() is asked in time), of the ring.
+  // room, of the ring's half (so that wants_reader() is asked in time), of the ring.
   void finish() noexcept {
     header().head.store(head_, std::memory_order_release);  // partner: RingReader::read
     const std::uint64_t room = header().tail.load(std::memory_order_acquire) + ring_words - kept_words;
@@ -214,8 +239,7 @@ class RingWriter {
   void last(Escape kind, std::uint64_t operand, std::uint64_t payload) noexcept {
     limit_ = busy;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const std::uint64_t count = gap_ != 0 ? 4 : 2;
-    pad(count > words_to_end() ? words_to_end() : 0);
+    pad(padding_for(gap_ != 0 ? 4 : 2));
     if (gap_ != 0) {
       append(escape_word(Escape::gap, 0), gap_);
       gap_ = 0;
@@ -232,6 +256,7 @@ class RingWriter {
   std::uint64_t record_words_ = 0;  // 2, or 3 with sites
   std::uint64_t site_flag_ = 0;     // 0 or site_bit
   std::uint64_t gap_ = 0;           // events dropped since the last write
+  std::uint64_t held_limit_ = 0;    // limit_ before hold()
 };
 
 // Claims a free ring, looking from `start` on; ring_count if there is none. No system call.

@@ -149,7 +149,7 @@ TEST_F(OneRing, SaysFullInTimeAndGoesOnWhenReadAgain) {
     written += 1;
   }
   EXPECT_GT(written, ring_words / 2 - 20);
-  EXPECT_TRUE(writer_.is_half_full());
+  EXPECT_TRUE(writer_.wants_reader());
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(writer_.write(event(0, 0, 0)), WriteStatus::full);
     writer_.note_dropped();
@@ -164,7 +164,7 @@ TEST_F(OneRing, SaysFullInTimeAndGoesOnWhenReadAgain) {
   EXPECT_EQ(records[0].type, RingRecord::Type::gap);
   EXPECT_EQ(records[0].value, 3U);
   EXPECT_EQ(records[1].address, 1U);
-  EXPECT_FALSE(writer_.is_half_full());
+  EXPECT_FALSE(writer_.wants_reader());
 }
 
 TEST_F(OneRing, HasRoomForTheLastRecordsHoweverFullItIs) {
@@ -207,7 +207,10 @@ TEST_F(OneRing, SendsTheNextEventTheSlowWayWhileHeld) {
   EXPECT_FALSE(writer_.is_busy());
   ASSERT_EQ(writer_.write(event(2, 1, 1002)), WriteStatus::ok);
   EXPECT_TRUE(write_fast(writer_, event(3, 1, 1003)));
-  EXPECT_EQ(drain(reader_).size(), 4U);
+  writer_.hold();
+  writer_.resume();
+  EXPECT_TRUE(write_fast(writer_, event(4, 1, 1004)));
+  EXPECT_EQ(drain(reader_).size(), 5U);
 }
 
 TEST_F(OneRing, StopsBehindTheEndOfAnOwnerAndGoesOnWithTheNext) {
