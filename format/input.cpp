@@ -15,8 +15,12 @@ Result<InputFile> InputFile::open(const std::filesystem::path& path) {
   in.file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!in.file_) {
     const int error = errno;
-    return failure(error == ENOENT || error == ENOTDIR ? ExitCode::bad_tape : ExitCode::system,
-                   "cannot open the tape '{}': {}", in.path_, std::generic_category().message(error));
+    if (error == ENOENT || error == ENOTDIR) {
+      return failure(ExitCode::bad_tape,
+                     "there is no tape '{}'; check the name, or make one: heaptape record -o FILE -- PROGRAM",
+                     in.path_);
+    }
+    return system_failure(fmt::format("cannot open the tape '{}'", in.path_), error);
   }
   struct stat status {};
   if (::fstat(in.file_.get(), &status) != 0) {
