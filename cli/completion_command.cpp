@@ -101,8 +101,8 @@ void add_completion_command(CLI::App& app, CommandContext& context) {
       "Examples:\n"
       "  source <(heaptape completion bash)\n"
       "  heaptape completion bash > /etc/bash_completion.d/heaptape");
-  format::on_run(*verb, context, [&app]() -> Result<ExitCode> {
-    const std::string script = bash_completion(app);
+  format::on_run(*verb, context, [&app, shell]() -> Result<ExitCode> {
+    const std::string script = *shell == "bash" ? bash_completion(app) : std::string();
     std::fwrite(script.data(), 1, script.size(), stdout);
     return ExitCode::fine;
   });

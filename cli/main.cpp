@@ -11,9 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzers/check_command.h"
+#include "analyzers/info_command.h"
+#include "analyzers/print_command.h"
+#include "analyzers/stats_command.h"
 #include "cli/completion_command.h"
 #include "cli/suggest.h"
 #include "format/base/command.h"
+#include "format/pack_command.h"
 #include "recorder/collector/record_command.h"
 #include "replayer/measure/replay_command.h"
 
@@ -31,6 +36,10 @@ struct VerbGroup {
 // Every verb of the program, in the order of the help.
 const VerbGroup verb_groups[] = {
     {"Record", {heaptape::collector::add_record_command}},
+    {"What is on a tape",
+     {heaptape::analyzers::add_info_command, heaptape::analyzers::add_check_command,
+      heaptape::analyzers::add_stats_command, heaptape::analyzers::add_print_command,
+      heaptape::format::add_pack_command}},
     {"Replay", {heaptape::replayer::add_replay_command}},
     {"Other", {heaptape::cli::add_completion_command}},
 };

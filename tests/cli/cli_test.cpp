@@ -98,6 +98,13 @@ TEST(Completion, IsAScriptThatBashAccepts) {
   EXPECT_THAT(r.out, HasSubstr("_heaptape"));
 }
 
+TEST(Completion, ForAShellThatIsNotKnownIsWrongUsage) {
+  EXPECT_EQ(heaptape({"completion", "bash"}).exit_code, 0);
+  const auto r = heaptape({"completion", "csh"});
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_THAT(r.err, HasSubstr("bash"));
+}
+
 TEST(Completion, OffersVerbsOptionsAndFixedValues) {
   const std::string setup = R"(source <("$heaptape" completion bash); )";
   const std::string show = R"(; _heaptape; echo "${COMPREPLY[@]}")";
