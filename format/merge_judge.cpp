@@ -97,7 +97,7 @@ Verdict MergeJudge::acquire(const Question& question) {
   }
   if (verdict.proven) {
     earliest_proven_ = std::max(earliest_proven_, verdict.early);
-  } else if (verdict.early > credible_ticks() && question.all_read) {
+  } else if (verdict.early > credible_ticks() && (question.all_read || latest_for(stamp) <= known_until_)) {
     return {.ruling = Ruling::missing};
   }
   return verdict;
