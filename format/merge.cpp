@@ -181,6 +181,10 @@ bool Merger::State::unstick() {
     }
     root = s.waits_on;
   }
+  // Nobody knows what the root waits for, if the judge's budget is spent: let all go that can.
+  if (streams[root].waits_on == MergeStream::nobody && raise_frontier(known_until)) {
+    return true;
+  }
   force(root);
   return true;
 }
