@@ -29,7 +29,7 @@ struct alignas(cache_line_bytes) Lane {
   const PlanOp* current = nullptr;  // space runs: for the message of a crash
   std::uint64_t failed_allocations = 0;
   std::uint64_t misaligned = 0;
-  std::uint64_t skipped_ops = 0;       // on a slot that is empty because its allocation failed
+  std::uint64_t skipped_ops = 0;       // frees of a slot that is empty because its allocation failed
   std::uint64_t digest = digest_seed;  // deps: of the positions seen
   std::uint64_t end_ns = 0;
   Waiting waiting;

@@ -76,7 +76,7 @@ struct EngineResult {
   std::uint64_t cpu_ns;              // all threads
   std::uint64_t ops_executed;        // waits not counted
   std::uint64_t failed_allocations;  // null results where the plan asked for memory
-  std::uint64_t skipped_ops;         // on a block whose allocation had failed
+  std::uint64_t skipped_ops;         // frees of a block whose allocation had failed
   std::uint64_t misaligned;          // results that break the asked (or the platform's) alignment
   std::uint64_t waits;               // waits (deps) or baton hand-overs (total) that had to block
   std::uint64_t waited_ns;

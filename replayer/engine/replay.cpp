@@ -99,28 +99,30 @@ bool ReplayRun::prepare(Text& message) noexcept {
 
 bool ReplayRun::make_threads(Text& message) noexcept {
   const std::size_t threads = plan_.header->thread_count;
-  const std::size_t each = page_bytes + stack_bytes;  // a guard page below
-  auto* const stacks = static_cast<char*>(memory_.make(threads * each, Touching::on_demand));
-  if (stacks == nullptr || !prepare_crash_stacks(memory_, plan_.header->thread_count)) {
+  stacks_ = static_cast<char*>(memory_.make((threads + 1) * (page_bytes + stack_bytes), Touching::on_demand));
+  if (stacks_ == nullptr || !prepare_crash_stacks(memory_, plan_.header->thread_count)) {
     message << "no memory for the stacks of " << std::uint64_t{threads} << " threads";
     return false;
   }
   for (std::size_t i = 1; i < threads; ++i) {
-    char* const low = stacks + i * each;
-    ::mprotect(low, page_bytes, PROT_NONE);
-    pthread_attr_t attributes;
-    ::pthread_attr_init(&attributes);
-    ::pthread_attr_setstack(&attributes, low + page_bytes, stack_bytes);
-    pthread_t thread{};
-    const int status = ::pthread_create(&thread, &attributes, &work, &workers_[i]);
-    ::pthread_attr_destroy(&attributes);
-    if (status != 0) {
-      message << "cannot make thread " << std::uint64_t{i} << " of " << std::uint64_t{threads} << ": error "
-              << static_cast<std::uint64_t>(status);
-      return false;
-    }
+    if (!make_thread(i, &work, &workers_[i], message)) return false;
   }
-  return true;
+  return !watched() || make_thread(threads, &watch, this, message);
+}
+
+bool ReplayRun::make_thread(std::size_t index, void* (*run)(void*), void* argument, Text& message) noexcept {
+  char* const low = stacks_ + index * (page_bytes + stack_bytes);
+  ::mprotect(low, page_bytes, PROT_NONE);
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstack(&attributes, low + page_bytes, stack_bytes);
+  pthread_t thread{};
+  const int status = ::pthread_create(&thread, &attributes, run, argument);
+  ::pthread_attr_destroy(&attributes);
+  if (status == 0) return true;
+  message << "cannot make thread " << std::uint64_t{index} << " of "
+          << std::uint64_t{plan_.header->thread_count} << ": error " << static_cast<std::uint64_t>(status);
+  return false;
 }
 
 void* ReplayRun::work(void* argument) noexcept {
@@ -147,7 +149,7 @@ void ReplayRun::execute() noexcept {
   warm_stack();
   adopt_null_scratch(0);
   watch_for_crash(replay_.lanes[0], plan_.ops);
-  ready_.wait_for(header.thread_count - 1);
+  ready_.wait_for(header.thread_count - 1 + (watched() ? 1 : 0));
   if (header.order != Order::deps) {
     if (header.order == Order::serial) stay_on_this_processor();
     replay_.lanes[header.run_count == 0 ? 0 : plan_.runs[0].thread].gate.open();
@@ -164,8 +166,11 @@ void ReplayRun::execute() noexcept {
   result_.cpu_ns = process_cpu_ns() - cpu_ns;
   result_.page_faults = process_page_faults() - faults;
   if (space()) {
-    if (header.order == Order::deps) {
+    if (watched()) {
+      stop_watching_.store(1, std::memory_order_release);
+      watch_ended_.wait_for(1);
       count_live_blocks();
+      static_cast<void>(take(true));
       take_due_instants();
     }
     measure_purged();

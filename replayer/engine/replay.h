@@ -5,6 +5,8 @@
 // process ends, so that no cache is flushed by a thread's exit before it has been measured.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "replayer/engine/footprint.h"
@@ -32,7 +34,10 @@ class ReplayRun {
     Lane* lane;
   };
   [[nodiscard]] bool make_threads(Text& message) noexcept;
+  [[nodiscard]] bool make_thread(std::size_t index, void* (*run)(void*), void* argument,
+                                 Text& message) noexcept;
   static void* work(void* worker) noexcept;
+  static void* watch(void* run) noexcept;
   void run_lane(Lane& lane) noexcept;
   void run_with_baton(Lane& lane) noexcept;
   void run_turn(Lane& lane) noexcept;
@@ -42,9 +47,12 @@ class ReplayRun {
   void read_fixed() noexcept;
   void take_due_instants() noexcept;
   [[nodiscard]] InstantResult take(bool exact) noexcept;
+  void watch_peak() noexcept;
   void count_live_blocks() noexcept;
   void measure_purged() noexcept;
   [[nodiscard]] bool space() const noexcept { return request_.mode == RunMode::space; }
+  // In `deps` no moment is the same twice: a thread of its own looks again and again.
+  [[nodiscard]] bool watched() const noexcept { return space() && plan_.header->order == Order::deps; }
 
   const EngineRequest& request_;
   const PlanView plan_;
@@ -55,6 +63,7 @@ class ReplayRun {
 
   Replay replay_;
   Worker* workers_ = nullptr;
+  char* stacks_ = nullptr;
   FootprintReader footprint_;
   Footprint fixed_exact_;
   Footprint fixed_cheap_;
@@ -62,6 +71,8 @@ class ReplayRun {
   Latch go_;
   Rendezvous done_;
   Rendezvous purged_;
+  std::atomic<std::uint32_t> stop_watching_{0};  // set by the main thread; partner: watch_peak()
+  Rendezvous watch_ended_;
 
   // Passed on with the baton, or touched only after all have finished: plain.
   SlotSizes* sizes_ = nullptr;

@@ -1,4 +1,9 @@
 // The part of ReplayRun that measures memory.
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "replayer/engine/purge.h"
 #include "replayer/engine/replay.h"
 
@@ -47,6 +52,29 @@ void ReplayRun::take_due_instants() noexcept {
          result_.instant_count < request_.instant_capacity) {
     instants_[result_.instant_count++] = take(plan_.instants[next_instant_++].exact != 0);
   }
+}
+
+void* ReplayRun::watch(void* run) noexcept {
+  static_cast<ReplayRun*>(run)->watch_peak();
+  for (;;) ::pause();
+}
+
+// The threads run on meanwhile: the peak between two looks is not seen. As much rest as work, so that
+// the mappings are not locked all the time.
+void ReplayRun::watch_peak() noexcept {
+  ready_.arrive();
+  go_.wait();
+  while (stop_watching_.load(std::memory_order_acquire) == 0) {
+    const std::uint64_t begin_ns = now_ns();
+    const std::uint64_t resident = above(footprint_.cheap().resident_bytes, fixed_cheap_.resident_bytes);
+    if (resident > result_.peak_resident_bytes) result_.peak_resident_bytes = resident;
+    const std::uint64_t took_ns = now_ns() - begin_ns;
+    constexpr std::uint64_t least_rest_ns = 500'000;
+    const timespec rest{
+        .tv_sec = 0, .tv_nsec = static_cast<long>(std::clamp(took_ns, least_rest_ns, 100 * least_rest_ns))};
+    ::nanosleep(&rest, nullptr);
+  }
+  watch_ended_.arrive();
 }
 
 // In `deps` nobody keeps totals while the threads run; they are counted from the slots at the end.
