@@ -66,6 +66,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& extra)
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& t : texts) {
     pointers.push_back(const_cast<char*>(t.c_str()));  // exec takes char*, and does not write
   }

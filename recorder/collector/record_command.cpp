@@ -35,11 +35,11 @@ Result<ExitCode> run_record(const RecordOptions& options) {
     return format::Failure(summary.error());
   }
   if (!options.quiet) {
-    fmt::print(stderr, "{}", to_text(*summary));
+    std::fputs(to_text(*summary).c_str(), stderr);
   }
   if (!options.summary_path.empty()) {
     if (auto written = write_json(*summary, options.summary_path); !written) {
-      fmt::print(stderr, "heaptape: {}\n", written.error().message());
+      std::fputs(fmt::format("heaptape: {}\n", written.error().message()).c_str(), stderr);
       return summary->program_status != 0 ? exit_code(*summary) : ExitCode::system;
     }
   }

@@ -104,8 +104,8 @@ void Recordings::ready(const PeerMessage& message) {
 
 // The name of the process; an earlier image of the same process makes way for this one.
 fs::path Recordings::name_for(const Recording& recording) {
-  const fs::path path = recording.pid() == root_ ? names_.plain(recording.pid(), recording.program())
-                                                 : names_.other(recording.pid(), recording.program());
+  fs::path path = recording.pid() == root_ ? names_.plain(recording.pid(), recording.program())
+                                           : names_.other(recording.pid(), recording.program());
   if (names_.holder(path) != recording.pid()) {
     return names_.untaken(path);
   }
