@@ -32,6 +32,12 @@ using format::Result;
 namespace {
 
 constexpr std::int64_t millisecond_ns = 1'000'000;
+constexpr int pass_ms = 1;
+// Where nothing has happened for a while, passes cost more than they bring. What a program can write
+// until the next one still fits its reserve of rings.
+constexpr std::int64_t idle_ns = 500 * millisecond_ns;
+constexpr int idle_pass_ms = 4;
+constexpr std::int64_t look_interval_ns = 20 * millisecond_ns;
 constexpr std::int64_t silence_ns = 900 * millisecond_ns;  // then: why does nobody report?
 constexpr std::int64_t heir_patience_ns = 1000 * millisecond_ns;
 constexpr std::int64_t waiting_note_ns = 500 * millisecond_ns;
@@ -84,7 +90,8 @@ class Loop {
   RecordingSummary run();
 
  private:
-  void wait(bool busy);
+  [[nodiscard]] bool wait(bool busy);
+  void take_messages();
   void handle_signals();
   void explain_silence();
   void tell_whom_we_wait_for();
@@ -103,6 +110,7 @@ class Loop {
   std::int64_t started_ns_ = monotonic_ns();
   std::int64_t now_ns_ = started_ns_;
   std::int64_t ended_ns_ = 0;
+  std::int64_t last_event_ns_ = 0;
   std::int64_t next_look_ns_ = 0;
   std::int64_t next_heirs_ns_ = 0;
   std::optional<ProgramEnd> end_;
@@ -112,18 +120,35 @@ class Loop {
   bool stop_ = false;
 };
 
-void Loop::wait(bool busy) {
+// Until something is to be done besides the next pass (true), or that is due.
+bool Loop::wait(bool busy) {
   descriptors_.clear();
   descriptors_.push_back({signals_->fd(), POLLIN, 0});
   server_.append_descriptors(descriptors_);
+  recordings_.append_descriptors(descriptors_);
   if (!ended()) {
     descriptors_.push_back({program_.pidfd(), POLLIN, 0});
   }
   // Rings are polled, not waited for: the program must not make a system call to wake us. Without
   // any, descriptors are all there is.
-  const int timeout_ms = busy ? 0 : recordings_.any_active() ? 1 : ended() ? 2 : 50;
-  ::poll(descriptors_.data(), descriptors_.size(), timeout_ms);
+  int timeout_ms = ended() ? 2 : 50;
+  if (recordings_.any_active()) {
+    const bool idle = now_ns_ - last_event_ns_ > idle_ns;
+    timeout_ms = busy ? 0 : idle ? idle_pass_ms : pass_ms;
+  }
+  const bool news = ::poll(descriptors_.data(), descriptors_.size(), timeout_ms) > 0;
   now_ns_ = monotonic_ns();
+  return news;
+}
+
+void Loop::take_messages() {
+  for (const PeerMessage& message : server_.take_messages()) {
+    if (message.what == PeerMessage::What::hello) {
+      recordings_.greet(server_, message);
+    } else {
+      recordings_.ready(message);
+    }
+  }
 }
 
 void Loop::handle_signals() {
@@ -158,7 +183,7 @@ void Loop::explain_silence() {
 }
 
 void Loop::tell_whom_we_wait_for() {
-  if (!told_waiting_ && now_ns_ - ended_ns_ > waiting_note_ns && recordings_.any_active()) {
+  if (ended() && !told_waiting_ && now_ns_ - ended_ns_ > waiting_note_ns && recordings_.any_active()) {
     told_waiting_ = true;
     notes_->note("{} has ended; still recording {}; Ctrl-C ends the recording", path_,
                  recordings_.active_programs());
@@ -176,7 +201,7 @@ bool Loop::all_ended() {
   if (now_ns_ < next_heirs_ns_) {
     return false;
   }
-  next_heirs_ns_ = now_ns_ + 20 * millisecond_ns;
+  next_heirs_ns_ = now_ns_ + look_interval_ns;
   const std::vector<pid_t> heirs = processes_with(server_.environment_entry());
   return std::ranges::all_of(heirs, [&](pid_t heir) { return recordings_.knows(heir); });
 }
@@ -184,27 +209,25 @@ bool Loop::all_ended() {
 RecordingSummary Loop::run() {
   bool busy = false;
   while (!stop_) {
-    wait(busy);
-    handle_signals();
-    if (!ended() && (end_ = program_.poll_end())) {
-      ended_ns_ = now_ns_;
-    }
-    const std::vector<pid_t> gone = recordings_.find_gone();
-    for (const PeerMessage& message : server_.take_messages()) {
-      if (message.what == PeerMessage::What::hello) {
-        recordings_.greet(server_, message);
-      } else {
-        recordings_.ready(message);
+    const bool news = wait(busy);
+    const bool look = now_ns_ >= next_look_ns_;
+    std::vector<pid_t> gone;
+    if (news || look) {
+      handle_signals();
+      if (!ended() && (end_ = program_.poll_end())) {
+        ended_ns_ = now_ns_;
       }
+      gone = recordings_.find_gone();
+      take_messages();
     }
-    busy = recordings_.pass();
+    const Recordings::Pass pass = recordings_.pass();
+    busy = pass.busy;
+    last_event_ns_ = pass.events != 0 ? now_ns_ : last_event_ns_;
     recordings_.end_gone(gone, [this] { return program_.poll_end(); });
-    if (now_ns_ >= next_look_ns_) {
-      next_look_ns_ = now_ns_ + 20 * millisecond_ns;
+    if (look) {
+      next_look_ns_ = now_ns_ + look_interval_ns;
       recordings_.end_replaced(now_ns_);
       explain_silence();
-    }
-    if (ended()) {
       tell_whom_we_wait_for();
     }
     if (all_ended()) {

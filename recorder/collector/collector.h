@@ -2,7 +2,7 @@
 //
 // Guarantees: the program keeps its terminal and its exit status; what goes wrong with the recording
 // is told and never becomes the program's trouble. One thread, one loop: a pass over all rings every
-// millisecond, sooner while they fill up.
+// millisecond, sooner while they fill up, every four while the programs are idle.
 //
 // Signals. From the terminal (Ctrl-C, Ctrl-\): the program's business, it gets them too. Sent to
 // heaptape alone (TERM, HUP, INT): passed on to the program. Once the program has ended and others

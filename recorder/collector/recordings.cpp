@@ -77,7 +77,8 @@ void Recordings::ready(const PeerMessage& message) {
   }
   std::unique_ptr<Recording> recording = std::move(greeted.mapped());
   if (message.ready != ring::ReadyStatus::mapped) {
-    if (!has_ended(recording->pidfd())) {
+    // One that merely went away may have been killed; one that gave a reason is told of in any case.
+    if (message.ready != ring::ReadyStatus{} || !has_ended(recording->pidfd())) {
       notes_->warn("{} (pid {}) is not recorded: {}", recording->program(), message.pid,
                    why_not_ready(message.ready));
       failures_ += 1;
@@ -129,18 +130,20 @@ void Recordings::rename(TapeSummary& tape, const fs::path& to) {
   tape.path = to;
 }
 
-bool Recordings::pass() {
-  bool busy = false;
+Recordings::Pass Recordings::pass() {
+  Pass sum;
   for (auto item = active_.begin(); item != active_.end();) {
-    Recording& recording = *item->second.recording;
-    busy = recording.pass() || busy;
     auto here = item++;
+    Recording& recording = *here->second.recording;
+    const std::uint64_t before = recording.events();
+    sum.busy = recording.pass() || sum.busy;
+    sum.events += recording.events() - before;
     if (!recording.failure().empty()) {
       auto failed = active_.extract(here);
       finish(std::move(failed.mapped().recording), EndReason::stopped, 0);
     }
   }
-  return busy;
+  return sum;
 }
 
 std::vector<pid_t> Recordings::find_gone() const {

@@ -5,6 +5,7 @@
 // the tape of the program that was meant, see `settle_names`. One thread.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -38,8 +39,19 @@ class Recordings {
   // A greeted peer has mapped them, or not.
   void ready(const PeerMessage& message);
 
-  // One pass over all; true: come back soon.
-  [[nodiscard]] bool pass();
+  // Descriptors that become readable when a recorded process ends.
+  void append_descriptors(std::vector<pollfd>& descriptors) const {
+    for (const auto& [pid, active] : active_) {
+      descriptors.push_back({active.recording->pidfd(), POLLIN, 0});
+    }
+  }
+
+  struct Pass {
+    std::uint64_t events = 0;
+    bool busy = false;  // rings fill up: come back at once
+  };
+  // One pass over all.
+  Pass pass();
   // Recorded processes that are gone. All they ever said to the server is there by then: take its
   // messages and make a pass before `end_gone`, since their last image may not have begun yet.
   [[nodiscard]] std::vector<pid_t> find_gone() const;

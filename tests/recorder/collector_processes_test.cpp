@@ -123,7 +123,7 @@ class Processes : public testing::Test {
         message.what == PeerMessage::What::hello ? recordings_->greet(server_, message)
                                                  : recordings_->ready(message);
       }
-      (void)recordings_->pass();
+      recordings_->pass();
       recordings_->end_gone(gone, [&] { return end; });
     }
     recordings_->settle_names();
@@ -343,7 +343,7 @@ TEST_F(Processes, AreSwitchedOffWhenTheRecordingIsStopped) {
       message.what == PeerMessage::What::hello ? recordings_->greet(server_, message)
                                                : recordings_->ready(message);
     }
-    (void)recordings_->pass();
+    recordings_->pass();
   }
   recordings_->stop_all();
   ::waitpid(root_, nullptr, 0);
