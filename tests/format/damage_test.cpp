@@ -290,7 +290,7 @@ class NoTape : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(NoTape, IsWhatDoesNotExist) { expect(folder_ / "nothing", "No such file"); }
+TEST_F(NoTape, IsWhatDoesNotExist) { expect(folder_ / "nothing", "there is no tape"); }
 TEST_F(NoTape, IsADirectory) { expect(folder_ / "", "directory"); }
 TEST_F(NoTape, IsAPipeEvenOneThatNobodyWrites) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
