@@ -85,15 +85,6 @@ template <typename RealCall>
       }
       return p;
     }
-    case Way::late: {
-      event.stamp = slotless_stamp();
-      record_late(event);
-      void* const p = call_realloc(event, real_call);
-      event.stamp = slotless_stamp();
-      record_late(event);
-      leave_late();
-      return p;
-    }
     case Way::forward:
       break;
   }

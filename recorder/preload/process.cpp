@@ -21,8 +21,6 @@ namespace marks {
 constinit const Slot unattached{.outer = ~std::uintptr_t{0}};
 constinit const Slot attaching{.outer = ~std::uintptr_t{0}};
 constinit const Slot resolving{.outer = ~std::uintptr_t{0}};
-constinit const Slot late{.outer = ~std::uintptr_t{0}};
-constinit const Slot late_inside{.outer = ~std::uintptr_t{0}};
 constinit const Slot lost{.outer = ~std::uintptr_t{0}};
 constinit const Slot off{.outer = ~std::uintptr_t{0}};
 }  // namespace marks
@@ -144,27 +142,28 @@ Phase connected(Area& area) noexcept {
   }
 }
 
-// Its thread has gone without an end: its ring says so.
+// Its thread is gone, and its ring no longer that thread's: so the collector found.
 bool is_abandoned(const Area& area, const Slot& slot, std::uint32_t owner) noexcept {
   const std::uint32_t ring = slot.ring.load(std::memory_order_relaxed);
-  return (owner & slot_pending) == 0 && ring < area.segment.ring_count() &&
-         (area.segment.state(ring).load(std::memory_order_acquire) !=
-              static_cast<std::uint32_t>(RingState::claimed) ||
-          area.segment.ring(ring).header.owner_tid.load(std::memory_order_relaxed) != owner);
+  if ((owner & slot_pending) != 0 || ring >= area.segment.ring_count()) {
+    return false;
+  }
+  // Partner: the collector's release store of another state.
+  const auto state = static_cast<RingState>(area.segment.state(ring).load(std::memory_order_acquire));
+  return (state != RingState::claimed && state != RingState::ending) ||
+         area.segment.ring(ring).header.owner_tid.load(std::memory_order_relaxed) != owner;
 }
 
 // Owned by this thread, pending until publish_slot().
 Slot* claim_slot(Area& area, std::uint32_t tid) noexcept {
   const std::uint32_t start = image.next_slot.fetch_add(1, std::memory_order_relaxed);
-  for (const bool sweep : {false, true}) {
-    for (std::uint32_t i = 0; i < slot_count; ++i) {
-      Slot& slot = area.slots[(start + i) % slot_count];
-      std::uint32_t owner = slot.owner.load(std::memory_order_acquire);  // partner: publish_slot()
-      if ((owner == 0 || (sweep && is_abandoned(area, slot, owner))) &&
-          // Partner: the release store in free_slot().
-          slot.owner.compare_exchange_strong(owner, tid | slot_pending, std::memory_order_acquire)) {
-        return &slot;
-      }
+  for (std::uint32_t i = 0; i < slot_count; ++i) {
+    Slot& slot = area.slots[(start + i) % slot_count];
+    std::uint32_t owner = slot.owner.load(std::memory_order_acquire);  // partner: publish_slot()
+    if ((owner == 0 || is_abandoned(area, slot, owner)) &&
+        // Partner: the release store in free_slot().
+        slot.owner.compare_exchange_strong(owner, tid | slot_pending, std::memory_order_acquire)) {
+      return &slot;
     }
   }
   return nullptr;
@@ -308,18 +307,16 @@ extern "C" void heaptape_thread_ends(void* /*value*/) noexcept {
   if (is_mark(slot) || !slot->writer.is_open() || area == nullptr) {
     return;
   }
-  // Other destructors may still allocate, for as many rounds as there are: stay until the last.
+  // Other destructors may still allocate, for as many rounds as there are, and the C library frees things
+  // behind the last: so the thread keeps its slot and ring, and the collector takes the ring back when the
+  // thread is gone. It need not look for that before the last round.
   if (++slot->destructor_passes < destructor_rounds) {
     pthread_setspecific(image.key, slot);
     return;
   }
-  const sys::SignalsBlocked blocked;
-  current = const_cast<Slot*>(&marks::attaching);
   count(Counter::nested_calls, slot->nested_calls);
-  slot->writer.end(slot->tid, acquire_stamp(*slot));
-  ring::leave_ring(area->segment, slot->ring.load(std::memory_order_relaxed), RingState::released);
-  free_slot(*slot);
-  current = const_cast<Slot*>(&marks::late);
+  slot->nested_calls = 0;
+  ring::leave_ring(area->segment, slot->ring.load(std::memory_order_relaxed), RingState::ending);
 }
 
 }  // namespace
@@ -378,6 +375,9 @@ RoomStatus make_room(Slot& slot, std::uint64_t stamp) noexcept {
                     std::memory_order_release);  // before the old ring is given back: see is_abandoned()
     ring::leave_ring(area->segment, from, RingState::chained);
     slot.writer.open(area->segment.ring(next), sites);
+    if (slot.destructor_passes == destructor_rounds) {
+      ring::leave_ring(area->segment, next, RingState::ending);
+    }
     return slot.writer.carry_on(from, stamp) == ring::WriteStatus::ok;
   };
   if (chain()) {
@@ -404,25 +404,6 @@ RoomStatus make_room(Slot& slot, std::uint64_t stamp) noexcept {
   }
 }
 
-void write_late(const ring::RawEvent& event) noexcept {
-  Area* const area = recording_area();
-  if (area == nullptr || is_stopped(*area)) {
-    return;
-  }
-  const std::uint32_t tid = sys::thread_id();
-  const std::uint32_t ring = first_ring(*area, tid);
-  if (ring == area->segment.ring_count()) {
-    count(Counter::dropped);
-    return;
-  }
-  ring::RingWriter writer;
-  writer.open(area->segment.ring(ring), area->segment.control().stacks == ring::Stacks::caller);
-  (void)writer.start(tid, event.stamp);
-  (void)writer.write(event);
-  writer.end(tid, event.stamp);
-  ring::leave_ring(area->segment, ring, RingState::released);
-}
-
 bool is_fresh_process() noexcept {
   Area* const area = image.area.load(std::memory_order_acquire);
   return area == nullptr || area->phase.load(std::memory_order_acquire) == Phase::fresh;
@@ -443,13 +424,6 @@ void wake_collector() noexcept {
 std::uint64_t sequence_stamp() noexcept {
   Area* const area = recording_area();
   return area == nullptr ? 0 : area->segment.control().sequence.fetch_add(1, std::memory_order_seq_cst);
-}
-
-std::uint64_t slotless_stamp() noexcept {
-  Area* const area = recording_area();
-  return area != nullptr && area->segment.control().clock == ring::ClockSource::sequence
-             ? sequence_stamp()
-             : arch::fenced_stamp();
 }
 
 void count(Counter counter, std::uint64_t n) noexcept {

@@ -28,9 +28,6 @@ extern constinit std::atomic<const volatile char*> single_threaded;
 enum class RoomStatus : std::uint8_t { chained, waited, none };
 [[nodiscard]] RoomStatus make_room(Slot& slot, std::uint64_t stamp) noexcept;
 
-// One event of a thread that has ended, in a ring taken and given back for it alone.
-void write_late(const ring::RawEvent& event) noexcept;
-
 // True in a forked child none of whose threads has asked for a segment yet (and before any has at all).
 [[nodiscard]] bool is_fresh_process() noexcept;
 
@@ -39,8 +36,6 @@ void wake_collector() noexcept;
 
 // A stamp from Control::sequence; 0 in a process that has no segment yet.
 [[nodiscard]] std::uint64_t sequence_stamp() noexcept;
-// A stamp for a thread without a slot, fenced.
-[[nodiscard]] std::uint64_t slotless_stamp() noexcept;
 
 // Adds to one of the counters of ring::Control, or keeps it until there is one.
 enum class Counter : std::uint8_t { own_allocations, nested_calls, signal_losses, lost_threads, dropped };

@@ -98,12 +98,8 @@ Way enter() noexcept {
     forget_outer(*slot);
     return Way::outermost;
   }
-  if (slot == &marks::off || slot == &marks::late_inside) {
+  if (slot == &marks::off) {
     return Way::forward;
-  }
-  if (slot == &marks::late) {
-    current = const_cast<Slot*>(&marks::late_inside);
-    return Way::late;
   }
   if (slot == &marks::attaching || slot == &marks::resolving) {
     count(Counter::own_allocations);
@@ -115,9 +111,6 @@ Way enter() noexcept {
   }
   return attach_thread() ? Way::outermost : Way::forward;
 }
-
-void record_late(const RawEvent& event) noexcept { write_late(event); }
-void leave_late() noexcept { current = const_cast<Slot*>(&marks::late); }
 
 bool is_part_of_outer(const RawEvent& event) noexcept {
   Slot& slot = *current;

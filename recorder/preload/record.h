@@ -29,16 +29,12 @@ using ring::RawEvent;
 enum class Way : std::uint8_t {
   outermost,  // record: `current` is a slot, `outer` zero
   nested,     // below another hook that is not in the middle of a write
-  late,       // the thread has ended
   forward,    // do not record
 };
 [[nodiscard]] Way enter() noexcept;
 
 // For events that did not go the fast way; `current` may be another slot, or a mark, afterwards.
 [[gnu::cold]] void record_slowly(const RawEvent& event) noexcept;
-// For threads that have ended: between `enter` and `leave_late`.
-void record_late(const RawEvent& event) noexcept;
-void leave_late() noexcept;
 
 // Nested calls: whether this one is a part of the outer call; and, behind an acquire, what became of it.
 [[nodiscard]] bool is_part_of_outer(const RawEvent& event) noexcept;
@@ -182,13 +178,6 @@ template <typename Body, typename RealCall>
         foreign.acquired(address_of(p));
       }
       return p;
-    case Way::late:
-      p = real_call();
-      event.address = address_of(p);
-      event.stamp = slotless_stamp();
-      record_late(event);
-      leave_late();
-      return p;
     case Way::forward:
       break;
   }
@@ -208,12 +197,6 @@ template <typename RealCall>
         plain_release(current, event, real_call);
         foreign.released(event.address);
       }
-      return;
-    case Way::late:
-      event.stamp = slotless_stamp();
-      record_late(event);
-      real_call();
-      leave_late();
       return;
     case Way::forward:
       break;

@@ -47,13 +47,11 @@ inline constexpr std::uint64_t failed_result = 1;  // no allocator returns it
 
 // Marks: what `current` points to when there is no slot.
 namespace marks {
-extern const Slot unattached;   // nothing tried yet
-extern const Slot attaching;    // in the recorder's own start or end of this thread
-extern const Slot resolving;    // in resolve_real_functions()
-extern const Slot late;         // behind the last destructor of this thread
-extern const Slot late_inside;  // as late, in the call of a hook
-extern const Slot lost;         // there was no room for this thread
-extern const Slot off;          // not recording, for good
+extern const Slot unattached;  // nothing tried yet
+extern const Slot attaching;   // in the recorder's own start or end of this thread
+extern const Slot resolving;   // in resolve_real_functions()
+extern const Slot lost;        // there was no room for this thread
+extern const Slot off;         // not recording, for good
 }  // namespace marks
 
 // NOLINTNEXTLINE: `thread_local` would go through a wrapper function.

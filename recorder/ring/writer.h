@@ -280,7 +280,8 @@ class RingWriter {
   return segment.ring_count();
 }
 
-// Gives a ring back after its last record; `state` is released or chained.
+// Gives a ring back after its last record (`state` is released or chained), or says that few will follow
+// (ending).
 inline void leave_ring(const SegmentView& segment, std::uint32_t ring, RingState state) noexcept {
   // Partner: the collector's acquire load: it then sees the last head.
   segment.state(ring).store(static_cast<std::uint32_t>(state), std::memory_order_release);

@@ -130,9 +130,24 @@ void RecordedProcess::drain_ring(std::uint32_t index) {
   source.reader.release();
 }
 
+bool RecordedProcess::thread_exists(std::uint64_t tid) const {
+  const std::string path = "/proc/" + std::to_string(hello_.pid) + "/task/" + std::to_string(tid);
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
 void RecordedProcess::drain() {
   for (std::uint32_t i = 0; i < options_.offered; ++i) {
+    Source& source = *sources_[i];
+    const bool is_ending =
+        view_.state(i).load(std::memory_order_acquire) == static_cast<std::uint32_t>(RingState::ending);
+    const bool is_gone = is_ending && source.tid != 0 && !thread_exists(source.tid);
     drain_ring(i);
+    if (is_gone && options_.recycle) {
+      source.reader.restart_at_head();
+      source.reader.release();
+      source.tid = 0;
+      view_.state(i).store(static_cast<std::uint32_t>(RingState::free), std::memory_order_release);
+    }
   }
   ring::Control& c = view_.control();
   if (c.waiting_producers.load() > 0) {

@@ -62,6 +62,7 @@ class RecordedProcess {
     bool parked = false;    // carries on a thread whose jump has not been read yet
   };
   void drain_ring(std::uint32_t index);
+  [[nodiscard]] bool thread_exists(std::uint64_t tid) const;
   void take(std::uint32_t index, const ring::RingRecord& record);
 
   CollectorOptions options_;
