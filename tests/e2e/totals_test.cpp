@@ -33,6 +33,7 @@ const Program programs[] = {
     {"EdgesOfTheInterface", {HEAPTAPE_GUESTS "/edge_cases"}},
     {"C", {HEAPTAPE_GUESTS "/workload_c", rounds}},
     {"Cxx", {HEAPTAPE_GUESTS "/workload_cxx", "300"}},
+    {"ThrowingNew", {HEAPTAPE_GUESTS "/throwing_new"}},
     {"Constructors", {HEAPTAPE_GUESTS "/early_host"}},
     {"Python", {"/usr/bin/python3", "-s", "-S", "-B", HEAPTAPE_GUEST_SOURCES "/objects.py"}},
     {"PythonOnMalloc",
@@ -63,6 +64,19 @@ Totals counted(const fs::path& folder, const std::string& program) {
   }
   EXPECT_EQ(found.size(), 1U) << program;
   return found.empty() ? Totals{} : found.front();
+}
+
+// The recorder hands these on as free, which they are by definition and every C library has: below it
+// they look alike.
+Totals as_free(Totals totals) {
+  for (const char* kind : {"cfree", "free_sized", "free_aligned_sized"}) {
+    if (const auto found = totals.find(kind); found != totals.end()) {
+      totals["free"].calls += found->second.calls;
+      totals["free"].nulls += found->second.nulls;
+      totals.erase(found);
+    }
+  }
+  return totals;
 }
 
 // The environment that the recorder gives to a program, as far as it is the recorder's doing.
@@ -117,7 +131,7 @@ TEST_P(TotalsOfProgram, AreThoseOfACounterBelowTheRecorder) {
   ASSERT_FALSE(recording.outcome.timed_out);
   const Tape tape = tape_of(recording.tapes, executable_, Events::summed);
   expect_sound(tape);
-  EXPECT_THAT(tape.totals, ::testing::ContainerEq(counted(counts_.path() / "a", executable_)));
+  EXPECT_THAT(as_free(tape.totals), ::testing::ContainerEq(counted(counts_.path() / "a", executable_)));
 }
 
 TEST_P(TotalsOfProgram, AreThoseOfACounterInARunOfItsOwn) {

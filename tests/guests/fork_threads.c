@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -15,9 +16,13 @@ static atomic_int stop;  // set by main, read by every churner
 static void* churn(void* argument) {
   uint64_t random = (uintptr_t)argument + 1;
   while (atomic_load_explicit(&stop, memory_order_relaxed) == 0) {
-    void* block = malloc(600 + next_random(&random) % 500);
-    keep(block);
-    free(block);
+    for (int i = 0; i < 100; ++i) {
+      void* block = malloc(600 + next_random(&random) % 500);
+      keep(block);
+      free(block);
+    }
+    const struct timespec pause = {0, 50000};  // enough calls to fork between, not all there can be
+    nanosleep(&pause, NULL);
   }
   return NULL;
 }

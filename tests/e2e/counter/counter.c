@@ -92,15 +92,18 @@ struct Call {
   bool done;  // false when it was left by an exception
   bool succeeded;
   size_t bytes;
+  void* result;
 };
+
+// Allocations inside the outermost call, until it turns out whether one of them is its result.
+enum { most_inner = 64 };
+static __thread struct Call inner[most_inner] __attribute__((tls_model("initial-exec")));
+static __thread int inner_calls __attribute__((tls_model("initial-exec")));
+static __thread int releases __attribute__((tls_model("initial-exec")));  // in progress
 
 static void add(uint64_t* counter, uint64_t value) { __atomic_fetch_add(counter, value, __ATOMIC_RELAXED); }
 
-static void leave(struct Call* call) {
-  if (--depth != 0) {
-    add(&page->nested, 1);
-    return;
-  }
+static void count(const struct Call* call) {
   struct CallTotals* totals = &page->calls[call->kind];
   add(&totals->calls, 1);
   add(&totals->nulls, call->null_argument ? 1 : 0);
@@ -110,14 +113,46 @@ static void leave(struct Call* call) {
   }
 }
 
+static void leave_inner(const struct Call* call) {
+  add(&page->nested, 1);
+  if (call->acquires && call->done && call->result != NULL) {
+    if (inner_calls == most_inner) {
+      add(&page->uncounted, 1);
+    } else {
+      inner[inner_calls++] = *call;
+    }
+  } else if (!call->acquires && releases == 0 && !call->null_argument) {
+    count(call);
+  }
+}
+
+static void leave(struct Call* call) {
+  releases -= call->acquires ? 0 : 1;
+  if (--depth != 0) {
+    leave_inner(call);
+    return;
+  }
+  for (int i = 0; i < inner_calls; ++i) {
+    if (!call->done || inner[i].result != call->result) {
+      count(&inner[i]);
+    }
+  }
+  count(call);
+}
+
 static struct Call enter(enum CountedCall kind, size_t bytes) {
   prepare();
-  ++depth;
+  if (depth++ == 0) {
+    inner_calls = 0;
+  }
   return (struct Call){.kind = kind, .acquires = true, .bytes = bytes};
 }
 static struct Call enter_release(enum CountedCall kind, const void* block) {
   prepare();
-  ++depth;
+  if (depth++ == 0) {
+    inner_calls = 0;
+  }
+  ++releases;
   return (struct Call){.kind = kind, .null_argument = block == NULL};
 }
 #define CALL __attribute__((cleanup(leave))) struct Call call
@@ -125,6 +160,7 @@ static struct Call enter_release(enum CountedCall kind, const void* block) {
 static void* acquired(struct Call* call, void* block) {
   call->done = true;
   call->succeeded = block != NULL;
+  call->result = block;
   return block;
 }
 
@@ -161,8 +197,7 @@ void* calloc(size_t count, size_t size) {
 int posix_memalign(void** result, size_t alignment, size_t size) {
   CALL = enter(counted_posix_memalign, size);
   const int error = next.posix_memalign(result, alignment, size);
-  call.done = true;
-  call.succeeded = error == 0;
+  (void)acquired(&call, error == 0 ? *result : NULL);
   return error;
 }
 void* aligned_alloc(size_t alignment, size_t size) {

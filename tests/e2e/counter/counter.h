@@ -2,18 +2,21 @@
 //
 // The counter is the oracle for totals, so it shares nothing with the recorder: no header, no
 // numbering, no method (a thread-local depth instead of stack addresses, a mapped file instead of
-// rings). It counts a call when it returns; calls inside a call are not counted.
+// rings). It counts a call when it returns. A call inside a call counts only if the outer one is not
+// made of it: an allocation whose block is not the outer one's result (the exception object of a
+// throwing new), or a release inside an allocation (by a new-handler).
 #ifndef HEAPTAPE_TESTS_E2E_COUNTER_H
 #define HEAPTAPE_TESTS_E2E_COUNTER_H
 
 #include <stdint.h>
 
 // In the order of `CounterPage::calls`; the names are those of `kind_key`.
-#define HEAPTAPE_COUNTED_CALLS(X)                                                                            \
-  X(malloc)                                                                                                  \
-  X(calloc) X(posix_memalign) X(aligned_alloc) X(memalign) X(valloc) X(pvalloc) X(operator_new)              \
-      X(operator_new_array) X(operator_new_nothrow) X(operator_new_array_nothrow) X(realloc) X(reallocarray) \
-          X(free) X(cfree) X(free_sized) X(free_aligned_sized) X(operator_delete) X(operator_delete_array)   \
+#define HEAPTAPE_COUNTED_CALLS(X)                                                                           \
+  X(malloc)                                                                                                 \
+  X(calloc)                                                                                                 \
+  X(posix_memalign) X(aligned_alloc) X(memalign) X(valloc) X(pvalloc) X(operator_new) X(operator_new_array) \
+      X(operator_new_nothrow) X(operator_new_array_nothrow) X(realloc) X(reallocarray) X(free) X(cfree)     \
+          X(free_sized) X(free_aligned_sized) X(operator_delete) X(operator_delete_array)                   \
               X(operator_delete_sized) X(operator_delete_array_sized) X(malloc_trim)
 
 enum CountedCall {
