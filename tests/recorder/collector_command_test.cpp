@@ -287,7 +287,7 @@ TEST_F(RecordCommand, ChildrenThatOutliveTheProgramAreRecordedToTheirEnd) {
   const std::string mark = file("end");
   const pid_t pid = start(
       {"-o", tape(), "--", "bash", "-c",
-       "(echo ready; while [ -d " + file("") + " ] && [ ! -e " + mark + " ]; do :; done; exit 9) & exit 5"});
+       "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark + " ]; do :; done; exit 9) & exit 5"});
   await_output();
   while (text_of(file("err")).find("still recording bash (pid ") == std::string::npos) {
     ::usleep(1000);
@@ -306,7 +306,7 @@ TEST_F(RecordCommand, ASignalEndsTheWaitForChildrenThatOutliveTheProgram) {
   const std::string mark = file("end");
   const pid_t pid =
       start({"-o", tape(), "--", "bash", "-c",
-             "(echo ready; while [ -d " + file("") + " ] && [ ! -e " + mark + " ]; do :; done) & exit 0"});
+             "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark + " ]; do :; done) & exit 0"});
   await_output();
   while (text_of(file("err")).find("still recording") == std::string::npos) {
     ::usleep(1000);
