@@ -48,7 +48,7 @@ class RingWriter {
     held_limit_ = held;
   }
   [[nodiscard]] bool is_open() const noexcept { return words_ != nullptr; }
-  [[nodiscard]] bool is_busy() const noexcept { return limit_ == busy && words_ != nullptr; }
+  [[nodiscard]] bool is_busy() const noexcept { return busy_ && words_ != nullptr; }
 
   // After a write that was left half-way for ever (a signal handler that jumped out of it): what was
   // not published never happened.
@@ -57,6 +57,7 @@ class RingWriter {
     stamp_high_ = no_stamp;
     limit_ = held;
     held_limit_ = held;
+    busy_ = false;
   }
 
   // The hot write: a record without escapes, while there is known room. False: nothing was written,
@@ -65,15 +66,17 @@ class RingWriter {
   [[nodiscard, gnu::always_inline]] bool write_fast(std::uint64_t call_word, std::uint64_t address,
                                                     std::uint64_t size_bytes, std::uint64_t stamp,
                                                     std::uint64_t site) noexcept {
+    // Marked before the first look at head and limit: a signal handler that comes after the mark sees it,
+    // one that comes before has written whole records, which are then counted in.
+    busy_ = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint64_t head = head_;
-    const std::uint64_t limit = limit_;
     const std::uint64_t unusual =
         (address >> address_bits) | (size_bytes >> 32) | ((stamp >> 32) ^ stamp_high_);
-    if (head >= limit || unusual != 0) [[unlikely]] {
+    if (head >= limit_ || unusual != 0) [[unlikely]] {
+      busy_ = false;
       return false;
     }
-    limit_ = busy;  // a signal handler that gets here now takes the slow path, and sees it
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     Word* const at = words_ + (head & ring_mask);
     at[0].store(call_word | site_flag_ | address, std::memory_order_relaxed);
     at[1].store(size_bytes | (stamp << 32), std::memory_order_relaxed);
@@ -82,7 +85,7 @@ class RingWriter {
     head_ = next;
     header().head.store(next, std::memory_order_release);  // partner: RingReader::read
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    limit_ = limit;
+    busy_ = false;
     return true;
   }
 
@@ -173,7 +176,7 @@ class RingWriter {
   static constexpr std::uint64_t kept_words = 8;                // padding, a gap and the last record
   static constexpr std::uint64_t fast_words = 3;
   // Values of limit_ below which no event can begin: a start() or carry_on() comes first in any ring.
-  static constexpr std::uint64_t busy = 0;  // with a ring: inside a write; without: closed
+  static constexpr std::uint64_t closed = 0;
   static constexpr std::uint64_t held = 1;
 
   [[nodiscard]] RingHeader& header() const noexcept {
@@ -194,15 +197,16 @@ class RingWriter {
     if (words_ == nullptr) {
       return WriteStatus::closed;
     }
-    if (limit_ == busy) {
+    if (busy_) {
       return WriteStatus::busy;
     }
+    busy_ = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     // Partner: the release store in RingReader::release: what we overwrite has been read.
     if (!fits(count, header().tail.load(std::memory_order_acquire))) {
+      busy_ = false;
       return WriteStatus::full;
     }
-    limit_ = busy;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     pad(padding_for(count));
     return WriteStatus::ok;
   }
@@ -224,8 +228,9 @@ class RingWriter {
     const std::uint64_t room = header().tail.load(std::memory_order_acquire) + ring_words - kept_words;
     const std::uint64_t half = (head_ | (ring_words / 2 - 1)) + 1;
     const std::uint64_t stop = room < half ? room : half;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     limit_ = stop - (fast_words - 1);  // a record may begin while all its words lie before `stop`
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    busy_ = false;
   }
   [[nodiscard]] WriteStatus control(Escape kind, std::uint64_t operand, std::uint64_t stamp) noexcept {
     if (const WriteStatus s = begin(2); s != WriteStatus::ok) {
@@ -237,7 +242,7 @@ class RingWriter {
     return WriteStatus::ok;
   }
   void last(Escape kind, std::uint64_t operand, std::uint64_t payload) noexcept {
-    limit_ = busy;
+    busy_ = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     pad(padding_for(gap_ != 0 ? 4 : 2));
     if (gap_ != 0) {
@@ -246,14 +251,18 @@ class RingWriter {
     }
     append(escape_word(kind, operand), payload);
     header().head.store(head_, std::memory_order_release);  // partner: RingReader::read
+    limit_ = closed;
     words_ = nullptr;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    busy_ = false;
   }
 
   std::uint64_t head_ = 0;          // words written, those of earlier owners included
-  std::uint64_t limit_ = 0;         // a fast write may begin below this; or `busy` or `held`
+  std::uint64_t limit_ = 0;         // a fast write may begin below this; or `closed` or `held`
   Word* words_ = nullptr;           // Ring::words
   std::uint64_t stamp_high_ = 0;    // upper half of the last whole stamp in this ring
-  std::uint64_t record_words_ = 0;  // 2, or 3 with sites
+  std::uint32_t record_words_ = 0;  // 2, or 3 with sites
+  bool busy_ = false;               // inside a write; set before anything of it is looked at
   std::uint64_t site_flag_ = 0;     // 0 or site_bit
   std::uint64_t gap_ = 0;           // events dropped since the last write
   std::uint64_t held_limit_ = 0;    // limit_ before hold()
