@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace heaptape::analyzers {
 
@@ -55,6 +56,35 @@ class LogHistogram {
     std::array<std::uint64_t, row_count> result{};
     for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
       result[static_cast<std::size_t>(std::bit_width(lowest(bucket)))] += counts_[bucket];
+    }
+    return result;
+  }
+
+  // Counts by steps of decades: rows end at 1, 3, 10, 30, ... (`halves`) or at 10, 100, ... A bucket
+  // goes by its lowest value, so a row's end is right within 1/32. Empty rows are left out.
+  struct Row {
+    std::uint64_t below = 0;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] std::vector<Row> decades(bool halves) const {
+    std::vector<Row> result;
+    std::uint64_t below = halves ? 1 : 10;
+    std::uint64_t factor = halves ? 3 : 10;
+    Row row{below, 0};
+    for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
+      while (lowest(bucket) >= row.below && row.below != ~std::uint64_t{0}) {
+        if (row.count != 0) {
+          result.push_back(row);
+        }
+        const bool last = below > ~std::uint64_t{0} / 10;
+        below = last ? ~std::uint64_t{0} : factor == 3 ? below * 3 : halves ? below / 3 * 10 : below * 10;
+        factor = halves ? 13 - factor : factor;
+        row = {below, 0};
+      }
+      row.count += counts_[bucket];
+    }
+    if (row.count != 0) {
+      result.push_back(row);
     }
     return result;
   }

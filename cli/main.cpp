@@ -14,6 +14,7 @@
 #include "analyzers/check_command.h"
 #include "analyzers/info_command.h"
 #include "analyzers/print_command.h"
+#include "analyzers/report_command.h"
 #include "analyzers/stats_command.h"
 #include "cli/completion_command.h"
 #include "cli/suggest.h"
@@ -41,6 +42,7 @@ const VerbGroup verb_groups[] = {
       heaptape::analyzers::add_stats_command, heaptape::analyzers::add_print_command,
       heaptape::format::add_pack_command}},
     {"Replay", {heaptape::replayer::add_replay_command}},
+    {"Report", {heaptape::analyzers::add_report_command}},
     {"Other", {heaptape::cli::add_completion_command}},
 };
 

@@ -116,11 +116,6 @@ std::string curve_plot(const Stats& stats, bool has_time) {
   return out;
 }
 
-std::string range(std::uint64_t low, std::uint64_t high) {
-  const auto plain = [](std::uint64_t n) { return n < 1024 ? std::to_string(n) : format_size(n); };
-  return low == high ? plain(low) : plain(low) + " to " + plain(high);
-}
-
 std::string size_tables(const SizeProfile& sizes, std::size_t top) {
   const std::uint64_t count = sizes.sizes.count();
   std::uint64_t most = 0;
@@ -135,7 +130,7 @@ std::string size_tables(const SizeProfile& sizes, std::size_t top) {
                   format_size(sizes.sizes.quantile(0.99)));
   TextTable table({{"bytes", Align::left}, {"blocks"}, {"of blocks"}, {"of bytes"}, {"", Align::left}});
   for (const SizeRow& row : sizes.powers) {
-    table.row({range(row.low, row.high), format_count(row.count), percent(row.count, count),
+    table.row({size_range(row.low, row.high), format_count(row.count), percent(row.count, count),
                percent(row.bytes, bytes),
                bar(static_cast<double>(row.count) / static_cast<double>(most), 40)});
   }
@@ -145,9 +140,8 @@ std::string size_tables(const SizeProfile& sizes, std::size_t top) {
   TextTable classes({{"size", Align::left}, {"blocks"}, {"of blocks"}, {"bytes"}, {"of bytes"}});
   for (std::size_t at = 0; at < std::min(top, sizes.classes.size()); ++at) {
     const SizeRow& row = sizes.classes[at];
-    classes.row({row.low == row.high ? format_count(row.low) : range(row.low, row.high),
-                 format_count(row.count), percent(row.count, count), format_size(row.bytes),
-                 percent(row.bytes, bytes)});
+    classes.row({size_range(row.low, row.high), format_count(row.count), percent(row.count, count),
+                 format_size(row.bytes), percent(row.bytes, bytes)});
   }
   out += classes.text();
   const bool aligned = std::any_of(sizes.alignments.begin(), sizes.alignments.end(),
@@ -165,26 +159,17 @@ std::string size_tables(const SizeProfile& sizes, std::size_t top) {
 
 // Rows by powers of ten: ages span many magnitudes.
 std::string lifetime_rows(const LogHistogram& ages, bool as_time) {
-  std::vector<std::uint64_t> decades(21, 0);
-  for (std::size_t bucket = 0; bucket < LogHistogram::bucket_count; ++bucket) {
-    std::size_t decade = 0;
-    for (std::uint64_t low = LogHistogram::lowest(bucket); low >= 10; low /= 10) {
-      ++decade;
-    }
-    decades[decade] += ages.at(bucket);
+  const auto rows = ages.decades(false);
+  std::uint64_t most = 0;
+  for (const LogHistogram::Row& row : rows) {
+    most = std::max(most, row.count);
   }
-  const std::uint64_t most = *std::max_element(decades.begin(), decades.end());
   TextTable table(
       {{as_time ? "age in time" : "age in calls", Align::left}, {"blocks"}, {""}, {"", Align::left}});
-  std::uint64_t end = 10;
-  for (const std::uint64_t count : decades) {
-    if (count != 0) {
-      table.row({"below " + (as_time ? time(end) : format_count(end)), format_count(count),
-                 percent(count, ages.count()),
-                 bar(static_cast<double>(count) / static_cast<double>(most), 40)});
-    }
-    end = end > std::numeric_limits<std::uint64_t>::max() / 10 ? std::numeric_limits<std::uint64_t>::max()
-                                                               : end * 10;
+  for (const LogHistogram::Row& row : rows) {
+    table.row({"below " + (as_time ? time(row.below) : format_count(row.below)), format_count(row.count),
+               percent(row.count, ages.count()),
+               bar(static_cast<double>(row.count) / static_cast<double>(most), 40)});
   }
   return table.text();
 }

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+
+#include "format/base/units.h"
 
 namespace heaptape::analyzers {
 
@@ -34,6 +38,24 @@ std::string bar(double share, std::size_t width) {
   }
   const double cells = std::round(std::min(share, 1.0) * static_cast<double>(width));
   return std::string(std::max<std::size_t>(1, static_cast<std::size_t>(cells)), '#');
+}
+
+std::string size_range(std::uint64_t low, std::uint64_t high) {
+  if (low == high) {
+    return format::format_count(low);
+  }
+  if (high < 1024) {
+    return fmt::format("{} to {}", low, high);
+  }
+  if (std::has_single_bit(low) && high == low + (low - 1)) {
+    constexpr std::array<std::string_view, 7> units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    const auto bits = static_cast<std::size_t>(std::countr_zero(low));
+    const auto name = [&](std::size_t log2) {
+      return fmt::format("{} {}", 1U << (log2 % 10), units[log2 / 10]);
+    };
+    return bits == 63 ? name(63) + " and more" : name(bits) + " to < " + name(bits + 1);
+  }
+  return format::format_size(low) + " to " + format::format_size(high);
 }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {

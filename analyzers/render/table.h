@@ -4,6 +4,7 @@
 // recorded programs) are shown as '?', so that a tape cannot steer a terminal.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ class TextTable {
 [[nodiscard]] std::string printable(std::string_view text);
 // `share` (0 to 1) as a bar of at most `width` characters; something above nothing shows at least one.
 [[nodiscard]] std::string bar(double share, std::size_t width);
+// Sizes low to high, both included: "16 to 31", "1 KiB to < 2 KiB", "17.0 KiB to 17.5 KiB".
+[[nodiscard]] std::string size_range(std::uint64_t low, std::uint64_t high);
 // "12.3 %"; of nothing: "".
 [[nodiscard]] std::string percent(std::uint64_t part, std::uint64_t whole);
 

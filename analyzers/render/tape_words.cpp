@@ -26,15 +26,33 @@ using format::TapeForm;
 using format::TapeHeader;
 using format::TapeInfo;
 
+namespace {
+
+// As a shell needs it, so that empty arguments and blanks are seen.
+std::string quoted(const std::string& argument) {
+  const bool plain =
+      !argument.empty() && argument.find_first_of(" '\"\\$`*?;&|<>(){}~#\t\n") == std::string::npos;
+  return plain ? argument : "'" + argument + "'";
+}
+
+}  // namespace
+
+// Its own word for itself first: the file may be a link's target with another name (redis-server is
+// redis-check-rdb on Debian).
 std::string program_name(const TapeHeader& header) {
-  const std::string name = std::filesystem::path(header.program).filename().string();
+  std::string name = header.arguments.empty()
+                         ? std::string()
+                         : std::filesystem::path(header.arguments.front()).filename().string();
+  if (name.empty()) {
+    name = std::filesystem::path(header.program).filename().string();
+  }
   return name.empty() ? "unknown program" : printable(name);
 }
 
 std::string command_line(const TapeHeader& header, std::size_t most) {
   std::string line = program_name(header);
-  for (std::size_t at = 1; at < header.arguments.size(); ++at) {  // argument 0 is the program again
-    line += " " + printable(header.arguments[at]);
+  for (std::size_t at = 1; at < header.arguments.size(); ++at) {  // argument 0 is the program's name
+    line += " " + printable(quoted(header.arguments[at]));
     if (line.size() > most) {
       line.resize(most);
       while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0x80U) != 0) {

@@ -9,7 +9,7 @@
 
 namespace heaptape::analyzers {
 
-// "redis-server", from the path of the executable; "unknown program".
+// "redis-server": the name it was started by, else that of its file; "unknown program".
 [[nodiscard]] std::string program_name(const format::TapeHeader& header);
 // "PROGRAM ARGS...", cut to about 100 characters.
 [[nodiscard]] std::string command_line(const format::TapeHeader& header, std::size_t most = 100);

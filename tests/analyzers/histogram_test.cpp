@@ -42,6 +42,37 @@ TEST(LogHistogram, RowsArePowersOfTwo) {
   EXPECT_EQ(rows[12], 1U);
 }
 
+TEST(LogHistogram, DecadesCountEveryValueOnceAndLeaveOutEmptyRows) {
+  LogHistogram h;
+  for (const std::uint64_t value : {0ULL, 2ULL, 9ULL, 10ULL, 29ULL, 30ULL, 5000ULL}) {
+    h.add(value);
+  }
+  const auto whole = h.decades(false);
+  ASSERT_EQ(whole.size(), 3U);
+  EXPECT_EQ(whole[0].below, 10U);
+  EXPECT_EQ(whole[0].count, 3U);
+  EXPECT_EQ(whole[1].below, 100U);
+  EXPECT_EQ(whole[1].count, 3U);
+  EXPECT_EQ(whole[2].below, 10000U);
+  const auto halves = h.decades(true);
+  ASSERT_EQ(halves.size(), 6U);
+  const std::uint64_t ends[] = {1, 3, 10, 30, 100, 10000};
+  const std::uint64_t counts[] = {1, 1, 1, 2, 1, 1};
+  for (std::size_t at = 0; at < 6; ++at) {
+    EXPECT_EQ(halves[at].below, ends[at]);
+    EXPECT_EQ(halves[at].count, counts[at]);
+  }
+}
+
+TEST(LogHistogram, DecadesReachTheLargestValue) {
+  LogHistogram h;
+  h.add(Limits::max());
+  for (const bool halved : {false, true}) {
+    ASSERT_EQ(h.decades(halved).size(), 1U);
+    EXPECT_EQ(h.decades(halved)[0].below, Limits::max());
+  }
+}
+
 TEST(LogHistogram, QuantilesOfSmallValuesAreExact) {
   LogHistogram h;
   h.add(7, 50);

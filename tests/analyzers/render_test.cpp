@@ -82,6 +82,23 @@ TEST(TextTable, ABarShowsSomethingForSomethingAndNothingForNothing) {
   EXPECT_EQ(bar(7, 10), "##########");
 }
 
+TEST(TextTable, NamesRangesOfSizes) {
+  EXPECT_EQ(size_range(5, 5), "5");
+  EXPECT_EQ(size_range(16, 31), "16 to 31");
+  EXPECT_EQ(size_range(1024, 2047), "1 KiB to < 2 KiB");
+  EXPECT_EQ(size_range(512 * 1024, 1024 * 1024 - 1), "512 KiB to < 1 MiB");
+  EXPECT_EQ(size_range(17408, 17919), "17.0 KiB to 17.5 KiB");
+  EXPECT_EQ(size_range(std::uint64_t{1} << 63, ~std::uint64_t{0}), "8 EiB and more");
+}
+
+TEST(TapeWords, AProgramGoesByTheNameItWasStartedBy) {
+  format::TapeHeader header;
+  header.program = "/usr/bin/redis-check-rdb";
+  EXPECT_EQ(program_name(header), "redis-check-rdb");
+  header.arguments = {"/usr/bin/redis-server", "--save", "", "a b"};
+  EXPECT_EQ(command_line(header), "redis-server --save '' 'a b'");
+}
+
 TEST(TapeWords, ALongCommandLineIsCutAndNeverInsideACharacter) {
   format::TapeHeader header;
   header.program = "/usr/bin/prog";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -179,6 +180,44 @@ TEST_F(TapeVerbs, PrintEndsQuietlyWhenItsReaderLeaves) {
     EXPECT_THAT(r.err, IsEmpty());
     EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 1);
   }
+}
+
+TEST_F(TapeVerbs, ReportWritesOnePageAndNothingBesideIt) {
+  const std::string page = (folder_ / "page.html").string();
+  const auto r = heaptape({"report", tape_, "-o", page, "-q"});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_THAT(r.err, IsEmpty());
+  const std::string html = format::read_file(page);
+  EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(html, ::testing::EndsWith("</html>\n"));
+  EXPECT_THAT(html, HasSubstr("sample"));
+  EXPECT_FALSE(std::filesystem::exists(page + ".part"));
+  EXPECT_EQ(heaptape({"report", tape_, "-o", "-"}).out, html);
+}
+
+TEST_F(TapeVerbs, ReportShowsTheReplayOfARealRun) {
+  const std::string result = (folder_ / "result.json").string();
+  const std::string page = (folder_ / "page.html").string();
+  const auto replayed =
+      heaptape({"replay", tape_, "-a", "glibc", "-a", "arena", "--runs", "1", "-q", "-o", result});
+  ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
+  const auto r = heaptape({"report", tape_, "--replay", result, "-o", page, "-q"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const std::string html = format::read_file(page);
+  EXPECT_THAT(html, HasSubstr(">arena</span></th>"));
+  EXPECT_THAT(html, Not(HasSubstr("results are of another tape")));
+}
+
+TEST_F(TapeVerbs, ReportThatCannotBeWrittenLeavesTheOldPage) {
+  const auto r = heaptape({"report", tape_, "-o", (folder_ / "no/such/page.html").string()});
+  EXPECT_EQ(r.exit_code, 4);
+  EXPECT_THAT(r.err, HasSubstr("no/such/page.html"));
+  format::write_file(folder_ / "old.html", "old");
+  format::write_file(folder_ / "none.json", "{}");
+  const auto bad = heaptape(
+      {"report", tape_, "--replay", (folder_ / "none.json").string(), "-o", (folder_ / "old.html").string()});
+  EXPECT_EQ(bad.exit_code, 3) << bad.err;
+  EXPECT_EQ(format::read_file(folder_ / "old.html"), "old");
 }
 
 TEST_F(TapeVerbs, AFullDiskBehindTheirOutputIsAnErrorOfTheSystem) {
