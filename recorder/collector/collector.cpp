@@ -69,6 +69,9 @@ void raise_own_limits() {
   }
 }
 
+// A program that waits for us must not keep us from running; where we may not, we may not.
+void raise_own_priority() { ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) - 10); }
+
 double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
 }
@@ -296,6 +299,9 @@ Result<RecordingSummary> record(const RecordOptions& options) {
     return Failure(std::move(program).error());
   }
   raise_own_limits();
+  if (options.overflow == Overflow::block) {
+    raise_own_priority();
+  }
   Recordings recordings(std::move(context), *std::move(names), program->pid(), options.follow, notes);
   Loop loop(options, *path, *std::move(server), signals, *std::move(program), std::move(recordings), notes);
   return loop.run();

@@ -161,6 +161,7 @@ format::Result<std::uint32_t> Drain::drain_ring(std::uint32_t index) {
   const std::uint64_t backlog = slot.reader.backlog_words();
   const std::uint64_t begin = slot.reader.position();
   pass_.fullest_words = std::max(pass_.fullest_words, backlog);
+  pass_.rings += static_cast<std::uint32_t>(backlog != 0);
   for (;;) {
     const ring::ReadResult result = slot.reader.read(records_.data(), records_.size());
     HEAPTAPE_TRY(take(slot, std::span(records_).first(result.count)));

@@ -31,6 +31,7 @@ class Drain {
   struct Pass {
     std::uint64_t events = 0;
     std::uint64_t fullest_words = 0;  // the largest backlog met in a ring
+    std::uint32_t rings = 0;          // in which there was any: they have room now
   };
   // `now_ns` as for Threads. The first error of the writer ends the pass and is returned.
   [[nodiscard]] format::Result<Pass> pass(std::int64_t now_ns);

@@ -136,14 +136,14 @@ format::Result<bool> Recording::try_pass(const ClockPair& now) {
   const format::Watermark mark{tick_of(now), age_ns};
   segment_.control().heartbeat.fetch_add(1, std::memory_order_relaxed);
   segment_.advance_clock();
-  segment_.keep_reserve();
+  segment_.wake_waiting(segment_.keep_reserve());
   const std::vector<std::uint32_t> orphans = find_orphans(age_ns);
   const auto drained = drain_->pass(now.ns);
   if (!drained) {
     return format::Failure(drained.error());
   }
   drain_->take_back(orphans, now.ns);
-  segment_.wake_waiting();
+  segment_.wake_waiting(drained->rings);
   events_ += drained->events;
   HEAPTAPE_TRY(write_outside_view(age_ns));
   // The clock of a sequence tells nothing of idle times: only steady watermarks do.
@@ -179,7 +179,16 @@ void Recording::sample_memory(std::int64_t age_ns) {
   if (!use) {
     return;
   }
-  unsaved_samples_.push_back({age_ns, use->resident_bytes, use->anonymous_bytes});
+  const format::ResidentSample sample{age_ns, use->resident_bytes, use->anonymous_bytes};
+  const auto same = [&](const format::ResidentSample& s) {
+    return s.resident_bytes == sample.resident_bytes && s.anonymous_bytes == sample.anonymous_bytes;
+  };
+  const std::size_t n = unsaved_samples_.size();
+  if (n >= 2 && same(unsaved_samples_[n - 1]) && same(unsaved_samples_[n - 2])) {
+    unsaved_samples_.back() = sample;  // the first and the last of equal ones say it all
+    return;
+  }
+  unsaved_samples_.push_back(sample);
   samples_ += 1;
   if (samples_ % samples_per_interval == 0) {
     sample_interval_ns_ *= 2;

@@ -46,7 +46,7 @@ const char* why_not_ready(ring::ReadyStatus status) {
     case ring::ReadyStatus::mapped:
       break;
   }
-  return "it went away while it connected";
+  return "it gave up connecting (is the machine overloaded?)";
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ using ring::RingState;
 
 namespace {
 
-void wake_all(std::atomic<std::uint32_t>& word) noexcept {
-  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+void wake(std::atomic<std::uint32_t>& word, std::uint32_t most) noexcept {
+  const auto count = static_cast<int>(std::min<std::uint32_t>(most, INT_MAX));
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
 static_assert(static_cast<int>(ring::ClockSource::tsc) == static_cast<int>(format::ClockSource::tsc));
@@ -83,12 +84,14 @@ void Segment::add_ring() {
   high_ += 1;
 }
 
-void Segment::keep_reserve() {
+std::uint32_t Segment::keep_reserve() {
   std::uint32_t free = 0;
+  std::uint32_t claimed = 0;
   for (std::uint32_t i = 0; i < high_; ++i) {
-    free += static_cast<std::uint32_t>(state(i) == RingState::free);
+    const RingState s = state(i);
+    free += static_cast<std::uint32_t>(s == RingState::free);
+    claimed += static_cast<std::uint32_t>(s == RingState::claimed);
   }
-  const std::uint32_t in_use = high_ - free;
   if (high_ != 0 && free <= reserve_ / 4) {
     reserve_ = std::min(reserve_ * 2, largest_reserve);  // demand runs ahead of us
   }
@@ -97,16 +100,19 @@ void Segment::keep_reserve() {
   } else {
     reserve_ = std::max(reserve_, smallest_reserve);
   }
-  const std::uint32_t wanted = std::max(reserve_, in_use / 4);
+  // One for each thread that waits, or they would all be woken again and again for the few there are.
+  const std::uint32_t waiting = control().waiting_producers.load(std::memory_order_relaxed);
+  const std::uint32_t wanted = std::max({reserve_, (high_ - free) / 4, std::min(waiting, most_waiting)});
   memory_is_short_ = false;
   while (free < wanted && high_ < view_.ring_count() && !memory_is_short_) {
     add_ring();
-    free += 1;
+    free += memory_is_short_ ? 0 : 1;
   }
   // Partner: the acquire load in ring::claim_ring: rings below have been made.
   control().ring_high.store(high_, std::memory_order_release);
   const bool at_limit = memory_is_short_ || high_ == view_.ring_count();
-  control().exhausted.store(at_limit && free == 0 ? 1 : 0, std::memory_order_relaxed);
+  control().exhausted.store(at_limit && claimed == high_ ? 1 : 0, std::memory_order_relaxed);
+  return free;
 }
 
 void Segment::advance_clock() noexcept {
@@ -116,14 +122,14 @@ void Segment::advance_clock() noexcept {
   c.clock_word.store(tick, std::memory_order_relaxed);
 }
 
-void Segment::wake_waiting() noexcept {
+void Segment::wake_waiting(std::uint32_t most) noexcept {
   ring::Control& c = control();
   // Partner: the increment by a producer before it looks for room once more and sleeps on
   // room_sequence. A read-modify-write, so that our stores of tails and states come before it:
   // either we see the producer, or it sees the room.
-  if (c.waiting_producers.fetch_add(0, std::memory_order_seq_cst) != 0) {
+  if (most != 0 && c.waiting_producers.fetch_add(0, std::memory_order_seq_cst) != 0) {
     c.room_sequence.fetch_add(1, std::memory_order_seq_cst);
-    wake_all(c.room_sequence);
+    wake(c.room_sequence, most);
   }
 }
 
@@ -131,7 +137,7 @@ void Segment::stop() noexcept {
   // Partner: the relaxed load of every producer before it waits.
   control().recording.store(static_cast<std::uint32_t>(ring::Recording::stopped), std::memory_order_seq_cst);
   control().room_sequence.fetch_add(1, std::memory_order_seq_cst);
-  wake_all(control().room_sequence);
+  wake(control().room_sequence, INT_MAX);
 }
 
 format::RecorderStats Segment::stats() const noexcept {

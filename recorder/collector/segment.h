@@ -34,6 +34,7 @@ class Segment {
  public:
   static constexpr std::uint32_t smallest_reserve = 8;
   static constexpr std::uint32_t largest_reserve = 256;  // 34 MB
+  static constexpr std::uint32_t most_waiting = 1024;
   // Most processes live for a millisecond or two, with one thread: they begin with less.
   static constexpr std::uint32_t first_reserve = 3;
   static constexpr std::uint32_t first_passes = 4;
@@ -57,13 +58,13 @@ class Segment {
     view_.state(index).store(static_cast<std::uint32_t>(ring::RingState::free), std::memory_order_release);
   }
 
-  // Adds rings until enough are free for those in use. A reserve that nearly ran out is doubled, and
-  // stays so.
-  void keep_reserve();
+  // Adds rings until enough are free for those in use and for threads that wait. A reserve that
+  // nearly ran out is doubled, and stays so. Returns how many are free.
+  std::uint32_t keep_reserve();
   // Lets the clock word show the present.
   void advance_clock() noexcept;
-  // Lets threads that wait for room look again.
-  void wake_waiting() noexcept;
+  // Lets threads that wait for room look again: as many as can have found some, not all at once.
+  void wake_waiting(std::uint32_t most) noexcept;
   // Recording is over for this process, whatever it does; waiting threads carry on at once.
   void stop() noexcept;
 

@@ -368,6 +368,27 @@ TEST(Segment, TheReserveFollowsDemandUntilTheSegmentIsExhausted) {
   EXPECT_EQ(segment.control().exhausted.load(), 0U);
 }
 
+TEST(Segment, ThreadsThatWaitFindARingEach) {
+  Segment segment = Segment::create({.ring_count = 600}).value();
+  segment.control().waiting_producers = 300;
+  EXPECT_EQ(segment.keep_reserve(), 300U);
+  segment.control().waiting_producers = ~0U;  // whatever the program writes there
+  EXPECT_EQ(segment.keep_reserve(), 600U);
+}
+
+TEST(Segment, IsNotExhaustedWhileRingsThatThreadsHaveLeftWillBeFreeSoon) {
+  Segment segment = Segment::create({.ring_count = 8}).value();
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    segment.keep_reserve();
+    (void)ring::claim_ring(segment.view(), 0, 1);
+  }
+  segment.keep_reserve();
+  EXPECT_EQ(segment.control().exhausted.load(), 1U);
+  ring::leave_ring(segment.view(), 3, ring::RingState::released);
+  EXPECT_EQ(segment.keep_reserve(), 0U);
+  EXPECT_EQ(segment.control().exhausted.load(), 0U);
+}
+
 TEST(Segment, AReserveThatRanOutIsDoubledForGood) {
   Segment segment = Segment::create({.ring_count = 600}).value();
   for (std::uint32_t i = 0; i <= Segment::first_passes; ++i) {

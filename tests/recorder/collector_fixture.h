@@ -53,7 +53,7 @@ struct DrainedSegment {
   Drain::Pass pass() {
     segment.keep_reserve();
     const Drain::Pass p = drain.pass(monotonic_ns()).value();
-    segment.wake_waiting();
+    segment.wake_waiting(p.rings);
     return p;
   }
   // Ends the tape and opens it.
