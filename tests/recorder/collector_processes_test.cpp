@@ -112,19 +112,23 @@ class Processes : public testing::Test {
   void collect() {
     std::optional<ProgramEnd> end;
     while (!end || !recordings_->empty()) {
-      int status = 0;
-      if (!end && ::waitpid(root_, &status, WNOHANG) == root_) {
-        end.emplace();
-        end->killed = WIFSIGNALED(status);
-        end->value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      }
+      const auto reap = [&] {
+        int status = 0;
+        if (!end && ::waitpid(root_, &status, WNOHANG) == root_) {
+          end.emplace();
+          end->killed = WIFSIGNALED(status);
+          end->value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+        }
+        return end;
+      };
+      reap();
       const std::vector<pid_t> gone = recordings_->find_gone();
       for (const PeerMessage& message : server_.take_messages()) {
         message.what == PeerMessage::What::hello ? recordings_->greet(server_, message)
                                                  : recordings_->ready(message);
       }
       recordings_->pass();
-      recordings_->end_gone(gone, [&] { return end; });
+      recordings_->end_gone(gone, reap);  // it may have ended since
     }
     recordings_->settle_names();
   }
