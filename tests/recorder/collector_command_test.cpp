@@ -285,9 +285,9 @@ TEST_F(RecordCommand, ASecondSignalEndsTheRecordingAndTheProgramRunsOn) {
 
 TEST_F(RecordCommand, ChildrenThatOutliveTheProgramAreRecordedToTheirEnd) {
   const std::string mark = file("end");
-  const pid_t pid = start(
-      {"-o", tape(), "--", "bash", "-c",
-       "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark + " ]; do :; done; exit 9) & exit 5"});
+  const pid_t pid = start({"-o", tape(), "--", "bash", "-c",
+                           "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark +
+                               " ]; do :; done; exit 9) & exit 5"});
   await_output();
   while (text_of(file("err")).find("still recording bash (pid ") == std::string::npos) {
     ::usleep(1000);
@@ -304,9 +304,9 @@ TEST_F(RecordCommand, ChildrenThatOutliveTheProgramAreRecordedToTheirEnd) {
 
 TEST_F(RecordCommand, ASignalEndsTheWaitForChildrenThatOutliveTheProgram) {
   const std::string mark = file("end");
-  const pid_t pid =
-      start({"-o", tape(), "--", "bash", "-c",
-             "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark + " ]; do :; done) & exit 0"});
+  const pid_t pid = start(
+      {"-o", tape(), "--", "bash", "-c",
+       "(echo ready; while [ -d " + file("").string() + " ] && [ ! -e " + mark + " ]; do :; done) & exit 0"});
   await_output();
   while (text_of(file("err")).find("still recording") == std::string::npos) {
     ::usleep(1000);
