@@ -29,9 +29,10 @@ DESTROY(2)
 DESTROY(3)
 DESTROY(4)
 DESTROY(5)
-DESTROY(6) DESTROY(7)
+DESTROY(6)
+DESTROY(7)
 
-    static void* live(void* argument) {
+static void* live(void* argument) {
   for (int k = 0; k < keys; ++k) {
     pthread_setspecific(key[k], malloc(61));
   }

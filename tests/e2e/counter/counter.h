@@ -11,15 +11,31 @@
 #include <stdint.h>
 
 // In the order of `CounterPage::calls`; the names are those of `kind_key`.
-#define HEAPTAPE_COUNTED_CALLS(X)                                                                    \
-  X(malloc)                                                                                          \
-  X(calloc)                                                                                          \
-  X(posix_memalign)                                                                                  \
-  X(aligned_alloc)                                                                                   \
-  X(memalign) X(valloc) X(pvalloc) X(operator_new) X(operator_new_array) X(operator_new_nothrow)     \
-      X(operator_new_array_nothrow) X(realloc) X(reallocarray) X(free) X(cfree) X(free_sized)        \
-          X(free_aligned_sized) X(operator_delete) X(operator_delete_array) X(operator_delete_sized) \
-              X(operator_delete_array_sized) X(malloc_trim)
+// clang-format off: it never comes to rest on this list
+#define HEAPTAPE_COUNTED_CALLS(X) \
+  X(malloc) \
+  X(calloc) \
+  X(posix_memalign) \
+  X(aligned_alloc) \
+  X(memalign) \
+  X(valloc) \
+  X(pvalloc) \
+  X(operator_new) \
+  X(operator_new_array) \
+  X(operator_new_nothrow) \
+  X(operator_new_array_nothrow) \
+  X(realloc) \
+  X(reallocarray) \
+  X(free) \
+  X(cfree) \
+  X(free_sized) \
+  X(free_aligned_sized) \
+  X(operator_delete) \
+  X(operator_delete_array) \
+  X(operator_delete_sized) \
+  X(operator_delete_array_sized) \
+  X(malloc_trim)
+// clang-format on
 
 enum CountedCall {
 #define HEAPTAPE_COUNTED_ENUM(name) counted_##name,
