@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 // In the order of `CounterPage::calls`; the names are those of `kind_key`.
-// clang-format off: it never comes to rest on this list
+// The formatter never comes to rest on this list.
+// clang-format off
 #define HEAPTAPE_COUNTED_CALLS(X) \
   X(malloc) \
   X(calloc) \
