@@ -19,7 +19,7 @@ namespace heaptape::format {
 
 struct PackOptions {
   bool keep_addresses = false;  // if the source has them
-  WriterOptions writer{.zstd_level = 3};
+  WriterOptions writer{.zstd_level = 3, .events_per_block = 1 << 16};
   std::function<void(double)> progress;  // share done, 0 to 1
 };
 
