@@ -9,8 +9,8 @@ namespace heaptape::replayer::engine {
 
 namespace {
 
-constexpr std::size_t usual_chunk_bytes = 256 * 1024;  // fits the second-level cache
-constexpr std::size_t most_mappings = 16 * 1024;       // of the system's usual limit of 65,530
+constexpr std::size_t usual_chunk_bytes = std::size_t{256} * 1024;  // fits the second-level cache
+constexpr std::size_t most_mappings = std::size_t{16} * 1024;       // of the system's usual limit of 65,530
 
 constinit char* scratch = nullptr;
 constinit std::size_t scratch_stride = 0;

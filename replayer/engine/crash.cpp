@@ -8,7 +8,7 @@ namespace heaptape::replayer::engine {
 
 namespace {
 
-constexpr std::size_t signal_stack_bytes = 32 * 1024;
+constexpr std::size_t signal_stack_bytes = std::size_t{32} * 1024;
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 
 // A signal handler has no argument of ours: what it needs is process-wide, set before the start.

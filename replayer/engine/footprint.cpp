@@ -11,8 +11,8 @@ namespace heaptape::replayer::engine {
 
 namespace {
 
-constexpr std::size_t text_bytes = 256 * 1024;
-constexpr std::size_t scratch_bytes = 256 * 1024;
+constexpr std::size_t text_bytes = std::size_t{256} * 1024;
+constexpr std::size_t scratch_bytes = std::size_t{256} * 1024;
 
 // The PAGEMAP_SCAN call of Linux 6.7; older headers do not have it.
 struct ScanRegion {

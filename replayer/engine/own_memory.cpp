@@ -5,8 +5,8 @@
 
 extern "C" {
 // Placed by the linker: the program's writable static memory.
-extern char __data_start[];
-extern char _end[];
+extern char __data_start[];  // NOLINT(readability-identifier-naming)
+extern char _end[];          // NOLINT(readability-identifier-naming)
 }
 
 namespace heaptape::replayer::engine {

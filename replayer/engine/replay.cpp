@@ -16,8 +16,8 @@ namespace heaptape::replayer::engine {
 
 namespace {
 
-constexpr std::size_t stack_bytes = 256 * 1024;  // thread-local storage included
-constexpr std::size_t warm_stack_bytes = 64 * 1024;
+constexpr std::size_t stack_bytes = std::size_t{256} * 1024;  // thread-local storage included
+constexpr std::size_t warm_stack_bytes = std::size_t{64} * 1024;
 
 std::uint64_t process_cpu_ns() noexcept {
   timespec now{};

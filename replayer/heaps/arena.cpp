@@ -23,8 +23,9 @@ Arena* Arena::create(void* memory, std::size_t size_bytes, Locking locking) noex
   const unsigned levels = SizeClass::of(size_bytes).level + 1;
   const std::uintptr_t here = up(begin, alignof(Arena));
   const std::uintptr_t tables = here + sizeof(Arena);
+  constexpr std::size_t list_bytes = SizeClass::steps * sizeof(void*);
   const std::uintptr_t tables_bytes =
-      up(levels * sizeof(std::uint32_t), alignof(Block*)) + levels * SizeClass::steps * sizeof(Block*);
+      up(levels * sizeof(std::uint32_t), alignof(Block*)) + levels * list_bytes;
   // Payloads are aligned, so size words lie one word below; the sentinel needs one, too.
   const std::uintptr_t first = up(tables + tables_bytes + word_bytes, granule_bytes) - word_bytes;
   if (end < word_bytes || first + smallest_block_bytes + word_bytes > end) return nullptr;
