@@ -1,6 +1,6 @@
 // Asks the collector for this process's segment (recorder/ring/protocol.h).
 //
-// Guarantees: waits at most about four seconds in all, and only if a collector is there but silent;
+// Guarantees: waits at most about twenty seconds in all, and only if a collector is there but silent;
 // leaves no descriptor behind; does nothing at all when no collector is named. Signals must be blocked.
 #pragma once
 

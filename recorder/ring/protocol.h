@@ -8,7 +8,8 @@
 // the environment as HEAPTAPE_SOCKET. The program connects once per image and once in each forked
 // child, and closes socket and memfd at once: nothing is left for a daemon to close or for a child
 // to inherit. The end of a process is seen by pidfd, not by the socket. Anything unexpected, on
-// either side, within two seconds: no recording of that image, and nothing else.
+// either side, or no answer within ten seconds (a crowded machine may well need two): no recording of
+// that image, and nothing else.
 // The collector takes the pid from SO_PEERCRED (pid namespaces); the one in Hello is what the program
 // calls itself.
 #pragma once
@@ -20,7 +21,7 @@ namespace heaptape::ring {
 inline constexpr char socket_variable[] = "HEAPTAPE_SOCKET";
 inline constexpr std::uint64_t protocol_magic = 0x31304c4f54505048;  // "HPPTOL01"
 inline constexpr std::uint32_t protocol_version = 1;
-inline constexpr unsigned handshake_timeout_seconds = 2;
+inline constexpr unsigned handshake_timeout_seconds = 10;
 inline constexpr unsigned socket_name_max = 100;
 
 enum class Origin : std::uint32_t {
