@@ -33,7 +33,6 @@ constexpr char never_true = 0;
 constexpr std::uint32_t slot_count = 8192;
 constexpr std::uint64_t ms_ns = 1'000'000;
 constexpr std::uint64_t heartbeat_limit_ns = 1000 * ms_ns;
-constexpr std::uint64_t attach_limit_ns = 2000 * ms_ns;
 constexpr unsigned direct_keys = 32;           // glibc allocates for values of later keys
 constexpr std::uint8_t destructor_rounds = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS of glibc
 
@@ -211,7 +210,6 @@ class Stall {
     }
     return true;
   }
-  [[nodiscard]] std::uint64_t so_far_ns() const noexcept { return sys::monotonic_ns() - begin_ns_; }
 
  private:
   [[nodiscard]] std::uint64_t heartbeat() const noexcept {
@@ -245,7 +243,7 @@ std::uint32_t first_ring(Area& area, std::uint32_t tid) noexcept {
     const std::uint32_t ticket = stall.ticket();
     ring = claim_ring(area, tid);
     if (ring != none || is_stopped(area) || c.exhausted.load(std::memory_order_relaxed) != 0 ||
-        stall.so_far_ns() > attach_limit_ns || !stall.wait(ticket)) {
+        !stall.wait(ticket)) {
       return ring;
     }
   }

@@ -16,7 +16,7 @@ using format::Kind;
 class SignalHandlers : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SignalHandlers, LoseNoCallThatIsNotCounted) {
-  const std::uint64_t calls = 4000000 / size_divisor;
+  const std::uint64_t calls = 1000000 / size_divisor;
   Command command = guest("signal_alloc", {"page", std::to_string(calls), GetParam()});
   command.preload = {guest_path("libbump_malloc.so")};
   Recording recording;
