@@ -5,7 +5,6 @@
 namespace heaptape::analyzers {
 
 using format::Event;
-using format::EventFlag;
 using format::Kind;
 
 namespace {

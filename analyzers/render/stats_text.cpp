@@ -18,10 +18,12 @@ using format::Kind;
 using format::TapeInfo;
 
 std::string thread_label(const TapeInfo& info, format::ThreadIndex thread) {
-  for (const format::ThreadInfo& t : info.threads) {
-    if (t.thread == thread && !t.name.empty()) {
-      return t.name;
-    }
+  // Ascending by index; there may be a great many of them.
+  const auto at =
+      std::lower_bound(info.threads.begin(), info.threads.end(), thread,
+                       [](const format::ThreadInfo& t, format::ThreadIndex i) { return t.thread < i; });
+  if (at != info.threads.end() && at->thread == thread && !at->name.empty()) {
+    return at->name;
   }
   return fmt::format("thread {}", static_cast<std::uint32_t>(thread));
 }

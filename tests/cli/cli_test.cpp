@@ -109,6 +109,7 @@ TEST(Completion, OffersVerbsOptionsAndFixedValues) {
   const std::string setup = R"(source <("$heaptape" completion bash); )";
   const std::string show = R"(; _heaptape; echo "${COMPREPLY[@]}")";
   EXPECT_EQ(bash(setup + "COMP_WORDS=(heaptape comp); COMP_CWORD=1" + show).out, "completion\n");
+  EXPECT_EQ(bash(setup + "COMP_WORDS=(heaptape replay --order t); COMP_CWORD=3" + show).out, "total\n");
   EXPECT_EQ(bash(setup + "COMP_WORDS=(heaptape completion --q); COMP_CWORD=2" + show).out, "--quiet\n");
 }
 

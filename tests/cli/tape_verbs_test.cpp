@@ -228,6 +228,13 @@ TEST_F(TapeVerbs, AFullDiskBehindTheirOutputIsAnErrorOfTheSystem) {
   }
 }
 
+TEST_F(TapeVerbs, OnATerminalColoursAreShownUnlessNoColorIsSet) {
+  const std::string on_terminal = "script -qec '\"$heaptape\" check " + tape_ + "' /dev/null";
+  EXPECT_THAT(bash("unset NO_COLOR; export TERM=xterm; " + on_terminal).out, HasSubstr("\033[32msound"));
+  EXPECT_THAT(bash("export NO_COLOR=1 TERM=xterm; " + on_terminal).out, Not(HasSubstr("\033")));
+  EXPECT_THAT(bash("unset NO_COLOR; export TERM=dumb; " + on_terminal).out, Not(HasSubstr("\033")));
+}
+
 TEST_F(TapeVerbs, OutputThatIsNoTerminalHasNoColours) {
   for (const std::string& verb : reading_verbs) {
     EXPECT_THAT(heaptape({verb, tape_}).out, Not(HasSubstr("\033"))) << verb;

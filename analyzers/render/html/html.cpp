@@ -91,7 +91,7 @@ std::string term(std::string_view id, std::string_view text) {
                      escaped(text));
 }
 
-HtmlTable::HtmlTable(std::string_view caption, std::vector<std::string> titles) {
+HtmlTable::HtmlTable(std::string_view caption, const std::vector<std::string>& titles) {
   head_ = fmt::format("<div class=\"scroll\"><table><caption>{}</caption><thead><tr>", escaped(caption));
   for (const std::string& title : titles) {
     head_ += "<th scope=\"col\">" + title + "</th>";

@@ -39,7 +39,7 @@ struct Definition {
 // A table whose cells are HTML already. A first column that names its row becomes its header.
 class HtmlTable {
  public:
-  HtmlTable(std::string_view caption, std::vector<std::string> titles);
+  HtmlTable(std::string_view caption, const std::vector<std::string>& titles);
   // `css_class` of the row: "", "best", ...
   void row(const std::vector<std::string>& cells, std::string_view css_class = "");
   [[nodiscard]] std::string html() const;

@@ -71,7 +71,7 @@ std::string candidate_table(const ReplayResult& replay) {
   const auto peak = [](const CandidateResult& c) { return static_cast<double>(c.space.peak_resident_bytes); };
   const double fastest = least(net);
   const double smallest = least(peak);
-  const auto mark = [](bool best, std::string cell) {
+  const auto mark = [](bool best, const std::string& cell) {
     return best ? R"(<strong title="best of those compared">)" + cell + "</strong>" : cell;
   };
   for (const CandidateResult& c : replay.results) {
