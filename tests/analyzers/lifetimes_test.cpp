@@ -34,7 +34,7 @@ TEST(Lifetimes, AReallocCarriesABlockOn) {
   const auto b = s.after(10).resize(a, 16);
   const auto c = s.after(10).resize(b, 32, true);
   s.after(10).release(c);
-  const Lifetimes& l = analyse(s)->result();
+  const Lifetimes l = analyse(s)->result();
   EXPECT_EQ(l.released, 1U);
   EXPECT_EQ(l.calls.largest(), 3U);
   EXPECT_EQ(l.nanoseconds.largest(), 30U);
@@ -48,7 +48,7 @@ TEST(Lifetimes, WhoAcquiredABlockLastDecidesWhetherItsReleaseIsForeign) {
   const auto c = s.on_thread(2).resize(a, 9);  // foreign resize; now thread 2's
   s.release(c);                                // its own
   s.release(b);                                // foreign
-  const Lifetimes& l = analyse(s)->result();
+  const Lifetimes l = analyse(s)->result();
   EXPECT_EQ(l.resized_by_other_thread, 1U);
   EXPECT_EQ(l.released_by_other_thread, 1U);
 }
@@ -62,7 +62,7 @@ TEST(Lifetimes, AReallocToNothingReleases) {
 TEST(Lifetimes, AnImpliedReleaseHasNoAge) {
   Scenario s;
   s.imply_release(s.acquire(8));
-  const Lifetimes& l = analyse(s)->result();
+  const Lifetimes l = analyse(s)->result();
   EXPECT_EQ(l.released, 0U);
   EXPECT_EQ(l.calls.count(), 0U);
   EXPECT_EQ(l.released_by_implication, 1U);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr const char* best = "<strong title=\"best of those compared\"><data value=\"";
 constexpr const char* poison = "</script><img src=x onerror=alert(1)>\"'&<!--";
 
 TapeInfo some_info() {
@@ -113,13 +113,23 @@ std::string markup(const std::string& page) {
   return out;
 }
 
-std::multiset<std::string> matches(const std::string& text, const std::string& pattern) {
-  const std::regex regex(pattern);
+// What follows every `prefix`, up to the next quotation mark. (std::regex does not compile without
+// warnings under GCC's sanitizers.)
+std::multiset<std::string> values_after(const std::string& text, const std::string& prefix) {
   std::multiset<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) {
-    found.insert((*at)[1].str());
+  for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
+    at += prefix.size();
+    found.insert(text.substr(at, text.find('"', at) - at));
   }
   return found;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
+    ++count;
+  }
+  return count;
 }
 
 Json chart_data_of(const std::string& page) {
@@ -128,27 +138,27 @@ Json chart_data_of(const std::string& page) {
   return Json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
+// Every < begins a tag, > ends it, and every element ends where it must.
 void expect_well_formed(const std::string& page) {
   const std::string text = markup(page);
-  const std::set<std::string> without_end = {"meta", "link", "br"};
+  const std::set<std::string> without_end = {"meta", "link", "br", "!DOCTYPE"};
   std::vector<std::string> open;
-  const std::regex tag("<(/?)([a-zA-Z][a-zA-Z0-9]*)([^<>]*)>");
-  std::size_t tags = 0;
-  for (std::sregex_iterator at(text.begin(), text.end(), tag), end; at != end; ++at, ++tags) {
-    const std::string name = (*at)[2];
-    if ((*at)[1].length() == 0) {
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
+    const std::size_t end = text.find_first_of("<>", at + 1);
+    ASSERT_TRUE(end != std::string::npos && text[end] == '>') << text.substr(at, 60);
+    const std::string tag = text.substr(at + 1, end - at - 1);
+    const std::string name = tag.substr(0, tag.find(' '));
+    if (!name.starts_with('/')) {
       if (!without_end.contains(name)) {
         open.push_back(name);
       }
-    } else {
-      ASSERT_FALSE(open.empty()) << name;
-      ASSERT_EQ(open.back(), name);
-      open.pop_back();
+      continue;
     }
+    ASSERT_FALSE(open.empty()) << tag;
+    ASSERT_EQ("/" + open.back(), name);
+    open.pop_back();
   }
   EXPECT_TRUE(open.empty());
-  const auto less = static_cast<std::size_t>(std::count(text.begin(), text.end(), '<'));
-  EXPECT_EQ(less, tags + 1) << "every < but that of the doctype begins a tag";
 }
 
 TEST(Report, IsWellFormedWithAndWithoutAReplayAndForAnEmptyTape) {
@@ -167,7 +177,7 @@ TEST(Report, LoadsNothingFromAnywhere) {
   EXPECT_THAT(text, Not(HasSubstr("https:")));
   EXPECT_THAT(text, Not(HasSubstr(" src=")));
   EXPECT_THAT(page, Not(HasSubstr("@import")));
-  for (const std::string& target : matches(text, "href=\"([^\"]*)\"")) {
+  for (const std::string& target : values_after(text, "href=\"")) {
     EXPECT_TRUE(target.starts_with("#") || target == "data:,") << target;
   }
 }
@@ -175,11 +185,11 @@ TEST(Report, LoadsNothingFromAnywhere) {
 TEST(Report, EveryLinkHasItsTargetAndEveryIdIsThereOnce) {
   const ReplayResult replay = some_replay();
   const std::string text = markup(page_of(some_info(), &replay));
-  const auto ids = matches(text, " id=\"([^\"]*)\"");
+  const auto ids = values_after(text, " id=\"");
   for (const std::string& id : ids) {
     EXPECT_EQ(ids.count(id), 1U) << id;
   }
-  for (const std::string& target : matches(text, "href=\"#([^\"]*)\"")) {
+  for (const std::string& target : values_after(text, "href=\"#")) {
     EXPECT_TRUE(ids.contains(target)) << target;
   }
 }
@@ -225,9 +235,8 @@ TEST(Report, SaysTheOverviewInWordsBeforeAnyTable) {
 TEST(Report, TheTableOfAllocatorsMarksTheBestAndTellsWhatIsNotSignificant) {
   const ReplayResult replay = some_replay();
   const std::string page = page_of(some_info(), &replay);
-  EXPECT_THAT(matches(page, "<strong title=\"best of those compared\"><data value=\"([^\"]*)\""),
-              ElementsAre("25", std::to_string(3 << 20)));
-  EXPECT_EQ(matches(page, "(n\\.s\\.)</a>").size(), 1U);
+  EXPECT_THAT(values_after(page, best), ElementsAre("25", std::to_string(3 << 20)));
+  EXPECT_EQ(count_of(page, ">n.s.</a>"), 1U);
   EXPECT_THAT(page, HasSubstr("no purge call"));
   EXPECT_THAT(page, HasSubstr("125.0 %"));
 }
@@ -239,8 +248,7 @@ TEST(Report, ACandidateThatFailedIsNamedWithItsReasonAndNeverBest) {
   replay.results[1].failure = "crashed in malloc (signal 11)";
   const std::string page = page_of(some_info(), &replay);
   EXPECT_THAT(page, HasSubstr("quick is not compared: crashed in malloc (signal 11)."));
-  EXPECT_THAT(matches(page, "<strong title=\"best of those compared\"><data value=\"([^\"]*)\""),
-              Not(Contains("0")));
+  EXPECT_THAT(values_after(page, best), Not(Contains("0")));
 }
 
 TEST(Report, ResultsOfAnotherTapeAreCalledSo) {
@@ -270,11 +278,12 @@ TEST(Report, ChartsGetTheCurvesOfProgramAndCandidatesOnBothAxes) {
 TEST(Report, TablesHaveCaptionsAndHeadersForScreenReaders) {
   const ReplayResult replay = some_replay();
   const std::string text = markup(page_of(some_info(), &replay));
-  const auto count = [&](const char* pattern) { return matches(text, pattern).size(); };
-  EXPECT_GT(count("(<table)"), 5U);
-  EXPECT_EQ(count("(<table><caption>[^<])"), count("(<table)"));
-  EXPECT_EQ(count("(<th )"), count("(<th scope=)"));
-  EXPECT_EQ(count("(role=\"img\")"), count("(role=\"img\" aria-label=\"[^\"])"));
+  EXPECT_GT(count_of(text, "<table"), 5U);
+  EXPECT_EQ(count_of(text, "<table><caption>"), count_of(text, "<table"));
+  EXPECT_EQ(count_of(text, "<caption></caption>"), 0U);
+  EXPECT_EQ(count_of(text, "<th scope="), count_of(text, "<th "));
+  EXPECT_EQ(count_of(text, "role=\"img\" aria-label=\""), count_of(text, "role=\"img\""));
+  EXPECT_EQ(count_of(text, "aria-label=\"\""), 0U);
 }
 
 TEST(Html, EscapesWhatHtmlReads) {
