@@ -21,6 +21,8 @@ struct KindTraits {
   bool size = true;
   bool alignment = true;
   bool address = true;
+  bool yields = false;    // an object, unless the call fails
+  bool releases = false;  // one, unless its argument is null
 };
 [[nodiscard]] constexpr KindTraits kind_traits(Kind kind) noexcept {
   if (!is_known(kind)) {
@@ -34,6 +36,8 @@ struct KindTraits {
                      (kind >= Kind::operator_new && kind <= Kind::operator_new_array_nothrow) ||
                      (kind >= Kind::free_aligned_sized && kind <= Kind::operator_delete_array_sized);
   traits.address = kind != Kind::malloc_trim;
+  traits.yields = is_acquire(kind) || is_realloc(kind);
+  traits.releases = is_release(kind) || is_realloc(kind);
   return traits;
 }
 [[nodiscard]] constexpr std::array<KindTraits, kind_limit> all_kind_traits() noexcept {

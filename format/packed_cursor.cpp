@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
 #include "format/block_reader.h"
 #include "format/cursors.h"
-#include "format/merge_table.h"
+#include "format/object_slots.h"
 #include "format/slots.h"
 
 namespace heaptape::format {
@@ -61,11 +60,6 @@ class PackedCursor final : public EventCursor {
     std::uint64_t address = 0;
   };
 
-  // Neighbouring numbers share the table's cache lines as neighbouring addresses do.
-  static std::uint64_t key(ObjectId object) noexcept {
-    return std::rotl(static_cast<std::uint64_t>(object), 4);
-  }
-
   Result<void> start_block(const BlockPlace& place) {
     if (place.kind != BlockKind::packed_events) {
       return {};  // gaps: the merge has seen them
@@ -87,7 +81,7 @@ class PackedCursor final : public EventCursor {
     last_time_ns_ = e.time_ns = std::max(e.time_ns, last_time_ns_);
     SlotIndex slot = SlotIndex::none;
     if (e.released != ObjectId::none) {
-      slot = live_.release(key(e.released));
+      slot = live_.release(static_cast<std::uint64_t>(e.released));
       if (slot == SlotIndex::none) {
         if (!loss_) {
           return failure(ExitCode::bad_tape, "event {} releases an object that is not live", e.index);
@@ -124,7 +118,7 @@ class PackedCursor final : public EventCursor {
         return failure(ExitCode::bad_tape, "more than 2^32 objects are live at event {}", e.index);
       }
     }
-    *live_.claim(key(e.object)).slot = slot;
+    live_.born(static_cast<std::uint64_t>(e.object), slot);
     next_object_ = static_cast<std::uint64_t>(e.object) + 1;
     e.object = ObjectId{++births_};
     e.slot = slot;
@@ -169,7 +163,7 @@ class PackedCursor final : public EventCursor {
   BlockReader blocks_;
   PackedDecoder decoder_;
   std::vector<Event> batch_;
-  AddressTable live_;            // the tape's numbers of the live objects -> their slots
+  ObjectSlots live_;             // by the tape's numbers
   std::vector<Object> objects_;  // by slot
   SlotAllocator slots_;
   MergeReport report_;

@@ -37,20 +37,6 @@ std::uint64_t released_object(std::uint64_t code, std::uint64_t next_object,
 
 }  // namespace
 
-bool tells_release(const Event& event) noexcept {
-  return is_release(event.kind) || is_realloc(event.kind) || event.has(EventFlag::implied);
-}
-
-bool may_release(const Event& event) noexcept {
-  return tells_release(event) && !event.has(EventFlag::failed) && !event.has(EventFlag::unfinished);
-}
-
-bool yields_object(const Event& event) noexcept {
-  return (is_acquire(event.kind) || is_realloc(event.kind)) && !event.has(EventFlag::failed) &&
-         !event.has(EventFlag::freeing_realloc) && !event.has(EventFlag::unfinished) &&
-         !event.has(EventFlag::implied);
-}
-
 Result<PayloadView> PackedEncoder::encode(std::span<const Event> events) {
   const std::size_t count = events.size();
   if (count == 0 || count > max_events_per_block) {

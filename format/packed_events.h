@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -21,9 +22,26 @@ namespace heaptape::format {
 
 // What an event does to objects follows from its kind and flags. It tells what it releases, or tried
 // to; it releases at most that; it yields an object.
-[[nodiscard]] bool tells_release(const Event& event) noexcept;
-[[nodiscard]] bool may_release(const Event& event) noexcept;
-[[nodiscard]] bool yields_object(const Event& event) noexcept;
+[[nodiscard]] constexpr bool has_any(const Event& event, std::initializer_list<EventFlag> flags) noexcept {
+  unsigned mask = 0;
+  for (const EventFlag flag : flags) {
+    mask |= static_cast<unsigned>(flag);
+  }
+  return (event.flags & mask) != 0;
+}
+[[nodiscard]] constexpr KindTraits traits_of(const Event& event) noexcept {
+  return traits_of_kind[static_cast<std::uint8_t>(event.kind) % kind_limit];
+}
+[[nodiscard]] constexpr bool tells_release(const Event& event) noexcept {
+  return traits_of(event).releases || event.has(EventFlag::implied);
+}
+[[nodiscard]] constexpr bool may_release(const Event& event) noexcept {
+  return tells_release(event) && !has_any(event, {EventFlag::failed, EventFlag::unfinished});
+}
+[[nodiscard]] constexpr bool yields_object(const Event& event) noexcept {
+  return traits_of(event).yields && !has_any(event, {EventFlag::failed, EventFlag::freeing_realloc,
+                                                     EventFlag::unfinished, EventFlag::implied});
+}
 
 class PackedEncoder {
  public:
