@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* best = "<strong title=\"best of those compared\"><data value=\"";
+constexpr const char* best = "<strong title=\"lowest of those compared\"><data value=\"";
 constexpr const char* poison = "</script><img src=x onerror=alert(1)>\"'&<!--";
 
 TapeInfo some_info() {

@@ -72,7 +72,7 @@ std::string candidate_table(const ReplayResult& replay) {
   const double fastest = least(net);
   const double smallest = least(peak);
   const auto mark = [](bool best, const std::string& cell) {
-    return best ? R"(<strong title="best of those compared">)" + cell + "</strong>" : cell;
+    return best ? R"(<strong title="lowest of those compared">)" + cell + "</strong>" : cell;
   };
   for (const CandidateResult& c : replay.results) {
     const std::string name =
@@ -142,7 +142,7 @@ std::vector<std::string> replay_sentences(const ReplayResult& replay) {
       return a->space.peak_resident_bytes < b->space.peak_resident_bytes;
     });
     out.push_back(fmt::format(
-        "Least memory at the peak: {} with {}; most: {} with {}. The program itself asked for {} there.",
+        "Least memory at the peak: {} with {}; most: {} with {}. At most {} were live at once.",
         list.front()->allocator, format_size(list.front()->space.peak_resident_bytes), list.back()->allocator,
         format_size(list.back()->space.peak_resident_bytes), format_size(replay.tape.requested_peak_bytes)));
   }

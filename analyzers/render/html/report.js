@@ -163,6 +163,7 @@
       });
     });
   }
+  document.querySelectorAll("figure.chart").forEach(function (figure) { figure.hidden = false; });
   drawAll();
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   var waiting = null;

@@ -116,19 +116,20 @@ std::string memory_section(const ReportInput& input) {
       "<button type=\"button\" data-axis=\"event\" aria-pressed=\"false\">calls</button>"
       "<span class=\"hint\">Drag to zoom, double-click to go back; click a name to hide its "
       "curve.</span></div>\n"
-      "<noscript><p class=\"hint\">The charts need JavaScript; the tables below hold the same "
-      "numbers.</p></noscript>\n";
+      "<noscript><p class=\"hint\">The charts need JavaScript; the tables hold what matters of "
+      "them.</p></noscript>\n";
   out += fmt::format(
-      "<figure class=\"chart\"><figcaption>The program</figcaption>"
+      "<figure class=\"chart\" hidden><figcaption>The program</figcaption>"
       "<div id=\"chart-program\" role=\"img\" aria-label=\"{}\"></div></figure>\n",
       escaped(label));
   if (input.replay != nullptr) {
     out +=
-        "<figure class=\"chart\"><figcaption>Resident memory of the allocators in the replay</figcaption>"
+        "<figure class=\"chart\" hidden><figcaption>Resident memory of the allocators in the "
+        "replay</figcaption>"
         "<div id=\"chart-replay\" role=\"img\" aria-label=\"Resident bytes of each allocator over the run; "
         "the "
         "table of allocators holds the peaks and ends\"></div></figure>\n"
-        "<figure class=\"chart\"><figcaption>Where the memory of <select id=\"parts-of\" "
+        "<figure class=\"chart\" hidden><figcaption>Where the memory of <select id=\"parts-of\" "
         "aria-label=\"Allocator\"></select> "
         "goes</figcaption><div id=\"chart-parts\" role=\"img\" aria-label=\"Requested bytes, pages that hold "
         "them, "
