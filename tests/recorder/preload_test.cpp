@@ -243,7 +243,8 @@ TEST(Preload, RecordsAVforkChildAsTheSuspendedThread) {
 
 TEST(Preload, LeavesAProgramAloneWhenNobodyListens) {
   const GuestResult by_itself = alone({guest("entry_points_cxx")});
-  for (const std::string socket : {"", "heaptape-test-nobody", "x", std::string(300, 'y').c_str()}) {
+  for (const std::string& socket :
+       std::vector<std::string>{"", "heaptape-test-nobody", "x", std::string(300, 'y')}) {
     const GuestResult r = run_guest({guest("entry_points_cxx")}, socket);
     EXPECT_EQ(r.wait_status, by_itself.wait_status) << socket;
     EXPECT_EQ(r.output, by_itself.output) << socket;
